@@ -253,9 +253,18 @@ declare class Problem extends Error {
 declare class Undecided extends Error {
     constructor();
 }
+/** An answer that is not the server's: of a gateway, a hotel's sign-in page, or another server at a wrong address. */
+declare class ForeignAnswer extends Error {
+    readonly status: number;
+    constructor(status: number);
+}
 /** A pause before a request is repeated. */
 interface Waiting {
-    /** 0 if there is no connection; otherwise the status of the answer, such as 429. */
+    /**
+     * 0 if there was no answer: no connection, or a browser that keeps the answer from the page (CORS). Otherwise the
+     * status of the answer: 429 or 503 if the server has no time. Any other status, also 200, is not the server's answer:
+     * a gateway's, or there is no coordinatord at this address.
+     */
     readonly status: number;
     readonly seconds: number;
     /** Ends the pause. */
@@ -286,6 +295,8 @@ interface Answer<Body = unknown> {
 }
 /** Sends a request once. Throws a `Problem`; whatever else it throws leaves the outcome open. */
 declare function exchange<Body>(url: string, init: RequestInit, isAnswer?: (body: unknown) => boolean): Promise<Answer<Body>>;
+/** The body of an answer, which is JSON if it is the server's. */
+declare function bodyOf(response: Response): Promise<unknown>;
 /** The problem of an answer; or, if that is not the server's own, an error that says so. */
 declare function problemOf(status: number, headers: Headers, body: unknown): Error;
 /**
@@ -324,7 +335,10 @@ interface SavedSession {
         readonly token?: string;
     };
 }
-/** Where a session is kept. Both functions may be asynchronous. */
+/**
+ * Where a session is kept, for one `NavigationSession` at a time: two that share one, such as two tabs with
+ * `localStorage`, withdraw each other's events and miss each other's tokens. Both functions may be asynchronous.
+ */
 interface SessionStorage {
     load(): SavedSession | undefined | Promise<SavedSession | undefined>;
     save(saved: SavedSession | undefined): void | Promise<void>;
@@ -347,7 +361,10 @@ declare class TabStorage implements SessionStorage {
     save(saved: SavedSession | undefined): Promise<void>;
     renewed(id: string, stale: string): Promise<string | undefined>;
 }
-/** Keeps a session in a file, in Node. Only its owner may read it; a write is whole or not there. */
+/**
+ * Keeps a session in a file, in Node, for one process at a time. Only its owner may read it; a write is whole or not
+ * there.
+ */
 declare class FileStorage implements SessionStorage {
     #private;
     constructor(path: string);
@@ -358,7 +375,7 @@ declare class FileStorage implements SessionStorage {
 /** Why a session is over for this client. */
 declare type EndReason = typeof endReasons[number];
 declare const endReasons: readonly ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized", "session-incompatible", "session-damaged"];
-/** What has become of an event that was given up. `unknown`: there is no connection to ask. */
+/** What has become of an event that was given up. `unknown`: there is no connection to ask, see `onSettled`. */
 declare type SettledOutcome = "carried-out" | "not-carried-out" | "unknown";
 /** What has become of an event. `state` is where the app is now; it has been drawn. */
 declare type Outcome = 
@@ -439,6 +456,11 @@ interface SessionOptions {
     }) => void;
     /** There is a new token. It has been saved in the storage. */
     readonly onToken?: (token: string, id: string) => void;
+    /**
+     * What has become of an event whose outcome was `unknown`, to `post` or to `resume`, which is asked for as soon as
+     * `follow`, `read` or the next event has a connection. `key` is that of `withdrawn`. `unknown`: it cannot be known.
+     */
+    readonly onSettled?: (outcome: SettledOutcome, key: string) => void;
     /** The session is over for this client: said once. It stays in the storage until another one is opened. */
     readonly onEnd?: (reason: EndReason, problem?: Problem) => void;
 }
@@ -465,7 +487,8 @@ declare class NavigationSession {
     constructor(options: SessionOptions);
     /**
      * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
-     * for this client, which `onEnd` was told. Waits as long as there is no connection.
+     * for this client, which `onEnd` was told. Waits as long as there is no connection. A storage whose text is no JSON is
+     * taken for an empty one.
      */
     static resume(options: SessionOptions): Promise<NavigationSession | undefined>;
     /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */

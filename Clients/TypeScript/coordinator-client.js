@@ -166,20 +166,38 @@ class Undecided extends Error {
         this.name = "Undecided";
     }
 }
+/** An answer that is not the server's: of a gateway, a hotel's sign-in page, or another server at a wrong address. */
+class ForeignAnswer extends Error {
+    status;
+    constructor(status) {
+        super(`something else than the server answered with ${status}`);
+        this.status = status;
+    }
+}
 /** Sends a request once. Throws a `Problem`; whatever else it throws leaves the outcome open. */
 async function exchange(url, init, isAnswer) {
     const response = await fetch(url, { ...init, cache: "no-store" }), { status, headers } = response;
-    const body = status === 204 || status === 304 ? undefined : parse(await response.text());
+    const body = status === 204 || status === 304 ? undefined : await bodyOf(response);
     if (!response.ok && status !== 304)
         throw problemOf(status, headers, body);
     if (response.ok && body !== undefined && isAnswer?.(body) === false)
-        throw new Error("not an answer of the server");
+        throw new ForeignAnswer(status);
     return { status, headers, body: body };
+}
+/** The body of an answer, which is JSON if it is the server's. */
+async function bodyOf(response) {
+    const text = await response.text();
+    try {
+        return parse(text);
+    }
+    catch {
+        throw new ForeignAnswer(response.status);
+    }
 }
 /** The problem of an answer; or, if that is not the server's own, an error that says so. */
 function problemOf(status, headers, body) {
     const isOwn = String(body?.type).startsWith(prefix);
-    return isOwn ? new Problem(status, headers, body) : new Error(`a gateway answered with ${status}`);
+    return isOwn ? new Problem(status, headers, body) : new ForeignAnswer(status);
 }
 /**
  * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
@@ -199,7 +217,7 @@ async function request(url, options = {}) {
     new URL(url, globalThis.location?.href); // A mistake, which must not be repeated.
     let isOpen = false;
     for (let attempt = 1;; attempt++) {
-        let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), problem;
+        let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), status = 0, problem;
         const stop = stopper(Math.min(30 + wait, (until - Date.now()) / 1000), signal);
         try {
             const answer = await exchange(url, { ...init, signal: stop.signal }, isAnswer);
@@ -210,6 +228,8 @@ async function request(url, options = {}) {
         catch (error) {
             if (!(error instanceof Problem) || error.kind === "unknown")
                 isOpen = true;
+            if (error instanceof Problem || error instanceof ForeignAnswer)
+                status = error.status;
             if (error instanceof Problem) {
                 problem = error;
                 seconds = problem.retryAfter ?? seconds;
@@ -226,7 +246,7 @@ async function request(url, options = {}) {
             stop.clear();
         }
         if (!signal?.aborted && Date.now() < until) {
-            await pause(Math.min(seconds, (until - Date.now()) / 1000), problem?.status ?? 0, onWaiting, signal);
+            await pause(Math.min(seconds, (until - Date.now()) / 1000), status, onWaiting, signal);
         }
         if (!signal?.aborted && Date.now() < until)
             continue;
@@ -361,7 +381,12 @@ class TabStorage {
         sessionStorage.setItem(this.#name, stringify(saved));
     }
     #read() {
-        return parse(sessionStorage.getItem(this.#name) ?? "null") ?? undefined;
+        try {
+            return parse(sessionStorage.getItem(this.#name) ?? "null") ?? undefined;
+        }
+        catch {
+            return undefined;
+        } // It is not ours: it is written over.
     }
 }
 /**
@@ -381,7 +406,10 @@ async function ownTab(saved) {
     await hold(tab, {});
     return tab;
 }
-/** Keeps a session in a file, in Node. Only its owner may read it; a write is whole or not there. */
+/**
+ * Keeps a session in a file, in Node, for one process at a time. Only its owner may read it; a write is whole or not
+ * there.
+ */
 class FileStorage {
     #path;
     constructor(path) { this.#path = path; }
@@ -442,10 +470,11 @@ class NavigationSession {
     }
     /**
      * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
-     * for this client, which `onEnd` was told. Waits as long as there is no connection.
+     * for this client, which `onEnd` was told. Waits as long as there is no connection. A storage whose text is no JSON is
+     * taken for an empty one.
      */
     static async resume(options) {
-        const saved = await options.storage?.load();
+        const saved = await loaded(options.storage);
         if (saved?.opening)
             return NavigationSession.#begin(saved.opening, options);
         if (saved?.id === undefined || saved.token === undefined)
@@ -492,6 +521,10 @@ class NavigationSession {
     }
     /** Reads the state as it is now, for example when the app comes to the front. */
     async read() {
+        await this.#read();
+        this.#settleOpen();
+    }
+    async #read() {
         try {
             const answer = await this.#send("GET", "", { isAnswer: isState, signal: this.#options.signal });
             await this.#accept(answer.body, tagOf(answer));
@@ -548,7 +581,13 @@ class NavigationSession {
     /** Takes the session away from a device. */
     async revoke(number) { await this.#send("DELETE", `/tokens/${number}`, { query: "" }); }
     /** Reads something else of the session, such as `get("/history?limit=20")`. Throws a `Problem`. */
-    async get(suffix) { return (await this.#send("GET", suffix, { query: "" })).body; }
+    async get(suffix) {
+        const [own, asked] = ["", suffix].map(end => new URL(this.#url(end, ""), globalThis.location?.href).href);
+        const isOwn = asked.startsWith(own) && /^([/?]|$)/.test(asked.slice(own.length));
+        if (!isOwn)
+            throw new TypeError(`"${suffix}" is no path of the session; one begins with a slash, as in "/history"`);
+        return (await this.#send("GET", suffix, { query: "" })).body;
+    }
     /** Ends the session, for every device. */
     async end() {
         try {
@@ -570,8 +609,8 @@ class NavigationSession {
         for (let failures = 0; !isOver();) {
             await untilShown(signal);
             const { token } = this;
-            let problem, reason;
-            const isHeard = () => { failures = 0; };
+            let problem, reason, status = 0;
+            const isHeard = () => { failures = 0; this.#settleOpen(); };
             try {
                 reason = await (this.#polls ? this.#poll(isHeard, signal) : this.#stream(isHeard, signal));
             }
@@ -580,6 +619,8 @@ class NavigationSession {
                     problem = error;
                     reason = endOf(error);
                 }
+                if (error instanceof Problem || error instanceof ForeignAnswer)
+                    status = error.status;
             }
             if (isOver())
                 return;
@@ -593,7 +634,7 @@ class NavigationSession {
             const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
             const report = (waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
             if (!isHidden())
-                await pause(problem?.retryAfter ?? seconds, 0, report, signal);
+                await pause(problem?.retryAfter ?? seconds, status, report, signal);
         }
     }
     /** Carries an event out after those that were posted before. Its deadline counts from now. */
@@ -612,8 +653,7 @@ class NavigationSession {
     async #carryOut(key, body, options, until) {
         const { version, wait, signal } = options;
         const headers = version === undefined ? {} : { "If-Match": `"${version}"` };
-        if (this.#saved.tap !== undefined)
-            await this.#settle(until, signal);
+        await this.#settleLate(until, signal);
         if (this.ended)
             return { kind: "ended", reason: this.ended };
         const isLate = Date.now() >= until || signal?.aborted || this.#saved.tap !== undefined;
@@ -640,17 +680,32 @@ class NavigationSession {
             return { kind: "ended", reason: this.ended };
         const { status, kind, body } = problem;
         if (kind === "answer-forgotten") {
-            await this.read();
+            await this.#read();
             return { kind: "accepted", state: this.state };
         }
         if (status === 422)
             return { kind: "invalid", faults: body.errors ?? [], problem };
         if (!body.state)
             return { kind: "failed", problem };
-        await (this.#hasControls(body.state) ? this.#accept(body.state) : this.read());
+        await (this.#hasControls(body.state) ? this.#accept(body.state) : this.#read());
         const { state } = this;
         return kind === "answer-first" ? { kind, state, problem, repeat }
             : { kind: status === 412 ? "changed" : "stale", state, problem };
+    }
+    /** There is a connection: settles the event whose outcome is still open, after those that are under way. */
+    #settleOpen() {
+        if (this.#saved.tap === undefined)
+            return;
+        this.#posted = this.#posted.then(() => this.#settleLate(Date.now() + 5000)).catch(() => { }); // Asked again later.
+    }
+    /** Settles the event whose outcome was `unknown`, if there is one, and says what has become of it. */
+    async #settleLate(until, signal) {
+        const { tap } = this.#saved;
+        if (tap === undefined || this.ended)
+            return;
+        const outcome = await this.#settle(until, signal);
+        if (this.#saved.tap === undefined && !this.ended)
+            tell(this.#options.onSettled, outcome, tap);
     }
     /** Withdraws the event whose outcome is open, so that it is not carried out later, and learns what became of it. */
     async #settle(until, signal) {
@@ -673,7 +728,7 @@ class NavigationSession {
             await this.#save({ tap: undefined });
             if (error.kind !== "answer-forgotten")
                 return "unknown";
-            await this.read();
+            await this.#read();
             return "carried-out";
         }
     }
@@ -684,7 +739,7 @@ class NavigationSession {
         const isOld = Math.max(newest, this.#state?.session.version ?? 0) > version;
         await this.#accept(answer.body, tagOf(answer), true);
         if (isOld || !this.#hasControls(answer.body))
-            await this.read();
+            await this.#read();
     }
     /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
     async #accept({ token, pairing, ...state }, tag = `"${state.session.version}"`, isTap = false) {
@@ -767,7 +822,7 @@ class NavigationSession {
             const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", signal: stop.signal });
             const { status, headers: fields, body } = response;
             if (!response.ok || !body)
-                throw problemOf(status, fields, parse(await response.text()));
+                throw problemOf(status, fields, await bodyOf(response));
             const reader = body.pipeThrough(new TextDecoderStream()).getReader();
             for (let text = "";;) {
                 const { value, done } = await reader.read();
@@ -828,6 +883,17 @@ class NavigationSession {
         globalThis.document?.addEventListener("visibilitychange", () => { if (isHidden())
             stop.abort(); }, until);
         return stop;
+    }
+}
+/** What a storage has. A text that is no JSON would be none at the next start either. */
+async function loaded(storage) {
+    try {
+        return await storage?.load();
+    }
+    catch (error) {
+        if (error instanceof SyntaxError)
+            return undefined;
+        throw error;
     }
 }
 /** Why the session is over, if a problem says that it is. */

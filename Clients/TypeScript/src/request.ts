@@ -47,9 +47,23 @@ export class Undecided extends Error {
   }
 }
 
+/** An answer that is not the server's: of a gateway, a hotel's sign-in page, or another server at a wrong address. */
+export class ForeignAnswer extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`something else than the server answered with ${status}`);
+    this.status = status;
+  }
+}
+
 /** A pause before a request is repeated. */
 export interface Waiting {
-  /** 0 if there is no connection; otherwise the status of the answer, such as 429. */
+  /**
+   * 0 if there was no answer: no connection, or a browser that keeps the answer from the page (CORS). Otherwise the
+   * status of the answer: 429 or 503 if the server has no time. Any other status, also 200, is not the server's answer:
+   * a gateway's, or there is no coordinatord at this address.
+   */
   readonly status: number;
   readonly seconds: number;
   /** Ends the pause. */
@@ -86,16 +100,22 @@ export async function exchange<Body>(
   url: string, init: RequestInit, isAnswer?: (body: unknown) => boolean,
 ): Promise<Answer<Body>> {
   const response = await fetch(url, { ...init, cache: "no-store" }), { status, headers } = response;
-  const body = status === 204 || status === 304 ? undefined : parse(await response.text());
+  const body = status === 204 || status === 304 ? undefined : await bodyOf(response);
   if (!response.ok && status !== 304) throw problemOf(status, headers, body);
-  if (response.ok && body !== undefined && isAnswer?.(body) === false) throw new Error("not an answer of the server");
+  if (response.ok && body !== undefined && isAnswer?.(body) === false) throw new ForeignAnswer(status);
   return { status, headers, body: body as Body };
+}
+
+/** The body of an answer, which is JSON if it is the server's. */
+export async function bodyOf(response: Response): Promise<unknown> {
+  const text = await response.text();
+  try { return parse(text); } catch { throw new ForeignAnswer(response.status); }
 }
 
 /** The problem of an answer; or, if that is not the server's own, an error that says so. */
 export function problemOf(status: number, headers: Headers, body: unknown): Error {
   const isOwn = String((body as ProblemBody | null)?.type).startsWith(prefix);
-  return isOwn ? new Problem(status, headers, body as ProblemBody) : new Error(`a gateway answered with ${status}`);
+  return isOwn ? new Problem(status, headers, body as ProblemBody) : new ForeignAnswer(status);
 }
 
 /**
@@ -113,7 +133,7 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
   new URL(url, globalThis.location?.href); // A mistake, which must not be repeated.
   let isOpen = false;
   for (let attempt = 1; ; attempt++) {
-    let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), problem: Problem | undefined;
+    let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), status = 0, problem: Problem | undefined;
     const stop = stopper(Math.min(30 + wait, (until - Date.now()) / 1000), signal);
     try {
       const answer = await exchange<Body>(url, { ...init, signal: stop.signal }, isAnswer);
@@ -121,6 +141,7 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
       return answer;
     } catch (error) {
       if (!(error instanceof Problem) || error.kind === "unknown") isOpen = true;
+      if (error instanceof Problem || error instanceof ForeignAnswer) status = error.status;
       if (error instanceof Problem) {
         problem = error;
         seconds = problem.retryAfter ?? seconds;
@@ -131,7 +152,7 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
       }
     } finally { stop.clear(); }
     if (!signal?.aborted && Date.now() < until) {
-      await pause(Math.min(seconds, (until - Date.now()) / 1000), problem?.status ?? 0, onWaiting, signal);
+      await pause(Math.min(seconds, (until - Date.now()) / 1000), status, onWaiting, signal);
     }
     if (!signal?.aborted && Date.now() < until) continue;
     tell(onWaiting);

@@ -4,7 +4,7 @@ import type {
   Back, ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode,
 } from "./model.js";
 import { predict } from "./prediction.js";
-import { exchange, pause, Problem, problemOf, request, stopper, tell, Undecided } from "./request.js";
+import { bodyOf, exchange, ForeignAnswer, pause, Problem, problemOf, request, stopper, tell, Undecided } from "./request.js";
 import type { Answer, RequestOptions, Waiting } from "./request.js";
 import type { SavedSession, SessionStorage } from "./storage.js";
 
@@ -13,7 +13,7 @@ export type EndReason = typeof endReasons[number];
 const endReasons = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
   "session-incompatible", "session-damaged"] as const;
 
-/** What has become of an event that was given up. `unknown`: there is no connection to ask. */
+/** What has become of an event that was given up. `unknown`: there is no connection to ask, see `onSettled`. */
 export type SettledOutcome = "carried-out" | "not-carried-out" | "unknown";
 
 /** What has become of an event. `state` is where the app is now; it has been drawn. */
@@ -67,6 +67,11 @@ export interface SessionOptions {
   readonly onConnection?: (isOpen: boolean, lost?: Waiting & { readonly problem?: Problem }) => void;
   /** There is a new token. It has been saved in the storage. */
   readonly onToken?: (token: string, id: string) => void;
+  /**
+   * What has become of an event whose outcome was `unknown`, to `post` or to `resume`, which is asked for as soon as
+   * `follow`, `read` or the next event has a connection. `key` is that of `withdrawn`. `unknown`: it cannot be known.
+   */
+  readonly onSettled?: (outcome: SettledOutcome, key: string) => void;
   /** The session is over for this client: said once. It stays in the storage until another one is opened. */
   readonly onEnd?: (reason: EndReason, problem?: Problem) => void;
 }
@@ -117,10 +122,11 @@ export class NavigationSession {
 
   /**
    * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
-   * for this client, which `onEnd` was told. Waits as long as there is no connection.
+   * for this client, which `onEnd` was told. Waits as long as there is no connection. A storage whose text is no JSON is
+   * taken for an empty one.
    */
   static async resume(options: SessionOptions): Promise<NavigationSession | undefined> {
-    const saved = await options.storage?.load();
+    const saved = await loaded(options.storage);
     if (saved?.opening) return NavigationSession.#begin(saved.opening, options);
     if (saved?.id === undefined || saved.token === undefined) return undefined;
     const session = new NavigationSession(options);
@@ -169,6 +175,11 @@ export class NavigationSession {
 
   /** Reads the state as it is now, for example when the app comes to the front. */
   async read(): Promise<void> {
+    await this.#read();
+    this.#settleOpen();
+  }
+
+  async #read(): Promise<void> {
     try {
       const answer = await this.#send<Received>("GET", "", { isAnswer: isState, signal: this.#options.signal });
       await this.#accept(answer.body, tagOf(answer));
@@ -226,7 +237,12 @@ export class NavigationSession {
   async revoke(number: number): Promise<void> { await this.#send("DELETE", `/tokens/${number}`, { query: "" }); }
 
   /** Reads something else of the session, such as `get("/history?limit=20")`. Throws a `Problem`. */
-  async get(suffix: string): Promise<unknown> { return (await this.#send("GET", suffix, { query: "" })).body; }
+  async get(suffix: string): Promise<unknown> {
+    const [own, asked] = ["", suffix].map(end => new URL(this.#url(end, ""), globalThis.location?.href).href);
+    const isOwn = asked.startsWith(own) && /^([/?]|$)/.test(asked.slice(own.length));
+    if (!isOwn) throw new TypeError(`"${suffix}" is no path of the session; one begins with a slash, as in "/history"`);
+    return (await this.#send("GET", suffix, { query: "" })).body;
+  }
 
   /** Ends the session, for every device. */
   async end(): Promise<void> {
@@ -244,12 +260,13 @@ export class NavigationSession {
     for (let failures = 0; !isOver();) {
       await untilShown(signal);
       const { token } = this;
-      let problem: Problem | undefined, reason: EndReason | undefined;
-      const isHeard = () => { failures = 0; };
+      let problem: Problem | undefined, reason: EndReason | undefined, status = 0;
+      const isHeard = () => { failures = 0; this.#settleOpen(); };
       try {
         reason = await (this.#polls ? this.#poll(isHeard, signal) : this.#stream(isHeard, signal));
       } catch (error) {
         if (error instanceof Problem) { problem = error; reason = endOf(error); }
+        if (error instanceof Problem || error instanceof ForeignAnswer) status = error.status;
       }
       if (isOver()) return;
       if (reason !== undefined && ["token-replaced", "unauthorized"].includes(reason)) {
@@ -259,7 +276,7 @@ export class NavigationSession {
       if (reason !== undefined) return this.#end(reason, problem);
       const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
       const report = (waiting: Waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
-      if (!isHidden()) await pause(problem?.retryAfter ?? seconds, 0, report, signal);
+      if (!isHidden()) await pause(problem?.retryAfter ?? seconds, status, report, signal);
     }
   }
 
@@ -279,7 +296,7 @@ export class NavigationSession {
   async #carryOut(key: string, body: EventBody, options: PostOptions, until: number): Promise<Outcome> {
     const { version, wait, signal } = options;
     const headers: Record<string, string> = version === undefined ? {} : { "If-Match": `"${version}"` };
-    if (this.#saved.tap !== undefined) await this.#settle(until, signal);
+    await this.#settleLate(until, signal);
     if (this.ended) return { kind: "ended", reason: this.ended };
     const isLate = Date.now() >= until || signal?.aborted || this.#saved.tap !== undefined;
     if (isLate) return { kind: "withdrawn", key, outcome: "not-carried-out" }; // It was never sent.
@@ -300,13 +317,27 @@ export class NavigationSession {
   async #refusal(problem: Problem, repeat: () => Promise<Outcome>): Promise<Outcome> {
     if (this.ended) return { kind: "ended", reason: this.ended };
     const { status, kind, body } = problem;
-    if (kind === "answer-forgotten") { await this.read(); return { kind: "accepted", state: this.state }; }
+    if (kind === "answer-forgotten") { await this.#read(); return { kind: "accepted", state: this.state }; }
     if (status === 422) return { kind: "invalid", faults: body.errors ?? [], problem };
     if (!body.state) return { kind: "failed", problem };
-    await (this.#hasControls(body.state) ? this.#accept(body.state) : this.read());
+    await (this.#hasControls(body.state) ? this.#accept(body.state) : this.#read());
     const { state } = this;
     return kind === "answer-first" ? { kind, state, problem, repeat }
       : { kind: status === 412 ? "changed" : "stale", state, problem };
+  }
+
+  /** There is a connection: settles the event whose outcome is still open, after those that are under way. */
+  #settleOpen(): void {
+    if (this.#saved.tap === undefined) return;
+    this.#posted = this.#posted.then(() => this.#settleLate(Date.now() + 5000)).catch(() => {}); // Asked again later.
+  }
+
+  /** Settles the event whose outcome was `unknown`, if there is one, and says what has become of it. */
+  async #settleLate(until: number, signal?: AbortSignal): Promise<void> {
+    const { tap } = this.#saved;
+    if (tap === undefined || this.ended) return;
+    const outcome = await this.#settle(until, signal);
+    if (this.#saved.tap === undefined && !this.ended) tell(this.#options.onSettled, outcome, tap);
   }
 
   /** Withdraws the event whose outcome is open, so that it is not carried out later, and learns what became of it. */
@@ -322,7 +353,7 @@ export class NavigationSession {
       if (error.isTemporary) return "unknown";
       await this.#save({ tap: undefined });
       if (error.kind !== "answer-forgotten") return "unknown";
-      await this.read();
+      await this.#read();
       return "carried-out";
     }
   }
@@ -333,7 +364,7 @@ export class NavigationSession {
     const { version } = answer.body.session, newest = Number(answer.headers.get("Session-Version"));
     const isOld = Math.max(newest, this.#state?.session.version ?? 0) > version;
     await this.#accept(answer.body, tagOf(answer), true);
-    if (isOld || !this.#hasControls(answer.body)) await this.read();
+    if (isOld || !this.#hasControls(answer.body)) await this.#read();
   }
 
   /** Keeps a state, unless it is older than the one that is there. A new token is saved before the state is drawn. */
@@ -416,7 +447,7 @@ export class NavigationSession {
       if (this.#tag) headers["Last-Event-ID"] = this.#tag;
       const response = await fetch(this.#url("/updates"), { headers, cache: "no-store", signal: stop.signal });
       const { status, headers: fields, body } = response;
-      if (!response.ok || !body) throw problemOf(status, fields, parse(await response.text()));
+      if (!response.ok || !body) throw problemOf(status, fields, await bodyOf(response));
       const reader = body.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
@@ -457,6 +488,14 @@ export class NavigationSession {
     this.#over.signal.addEventListener("abort", stop.abort, until);
     globalThis.document?.addEventListener("visibilitychange", () => { if (isHidden()) stop.abort(); }, until);
     return stop;
+  }
+}
+
+/** What a storage has. A text that is no JSON would be none at the next start either. */
+async function loaded(storage?: SessionStorage): Promise<SavedSession | undefined> {
+  try { return await storage?.load(); } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 

@@ -12,7 +12,10 @@ export interface SavedSession {
   readonly opening?: { readonly path: string; readonly key: string; readonly body: unknown; readonly token?: string };
 }
 
-/** Where a session is kept. Both functions may be asynchronous. */
+/**
+ * Where a session is kept, for one `NavigationSession` at a time: two that share one, such as two tabs with
+ * `localStorage`, withdraw each other's events and miss each other's tokens. Both functions may be asynchronous.
+ */
 export interface SessionStorage {
   load(): SavedSession | undefined | Promise<SavedSession | undefined>;
   save(saved: SavedSession | undefined): void | Promise<void>;
@@ -98,7 +101,9 @@ export class TabStorage implements SessionStorage {
   }
 
   #read(): (SavedSession & { readonly tab?: string }) | undefined {
-    return parse(sessionStorage.getItem(this.#name) ?? "null") as SavedSession | null ?? undefined;
+    try {
+      return parse(sessionStorage.getItem(this.#name) ?? "null") as SavedSession | null ?? undefined;
+    } catch { return undefined; } // It is not ours: it is written over.
   }
 }
 
@@ -121,7 +126,10 @@ async function ownTab(saved?: string): Promise<string> {
   return tab;
 }
 
-/** Keeps a session in a file, in Node. Only its owner may read it; a write is whole or not there. */
+/**
+ * Keeps a session in a file, in Node, for one process at a time. Only its owner may read it; a write is whole or not
+ * there.
+ */
 export class FileStorage implements SessionStorage {
   #path: string;
 

@@ -151,6 +151,78 @@ describe("the library", { concurrency: 8 }, () => {
     assert.ok(between.requests.some(({ method }) => method === "DELETE"));
   });
 
+  for (const back of ["the next event", "read", "follow"]) it(`what becomes known later is reported (${back})`, async t => {
+    const between = await gateway(server.url), settled = [];
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url, onSettled: (...what) => settled.push(what) });
+    between.before = async ({ path, headers, body }) => {
+      if (!path.includes("/events") || body.includes("7")) return undefined;
+      // It is carried out, and the connection is lost before the answer.
+      await fetch(server.url + path, { method: "POST", headers: { ...headers, host: undefined }, body });
+      between.cut();
+      return "nothing";
+    };
+    const { outcome, key } = await session.post({ type: "push", payload: 5 }, { deadline: 1 });
+    assert.deepEqual([outcome, settled], ["unknown", []]);
+    between.isCut = false;
+    const stop = new AbortController();
+    t.after(() => stop.abort());
+    if (back === "the next event") await session.post({ type: "push", payload: 7 });
+    else if (back === "read") await session.read();
+    else session.follow(stop.signal);
+    await until(() => settled.length > 0);
+    assert.deepEqual(settled, [["carried-out", key]]);
+  });
+
+  it("what was unknown to `resume` is reported when the connection is back", async t => {
+    const path = join(directory, "unknown.json"), settled = [], stop = new AbortController();
+    t.after(() => stop.abort());
+    const { session } = await open("numbers", { storage: new FileStorage(path) });
+    writeFileSync(path, JSON.stringify({ id: session.id, token: session.token, tap: "a-key-that-was-never-sent" }));
+    // As if the server were too busy for this one question.
+    const busy = { status: 503, type: "application/problem+json", text: '{"type":"urn:coordinatord:problem:overloaded"}' };
+    let isBusy = true;
+    const between = await gateway(server.url, ({ method }) => method === "DELETE" && isBusy ? busy : undefined);
+    t.after(between.stop);
+    const again = await NavigationSession.resume({ server: between.url, storage: new FileStorage(path),
+      onSettled: (...what) => settled.push(what) });
+    assert.equal(again.interrupted, "unknown");
+    isBusy = false;
+    again.follow(stop.signal);
+    await until(() => settled.length > 0);
+    assert.deepEqual(settled, [["not-carried-out", "a-key-that-was-never-sent"]]);
+  });
+
+  it("a storage that cannot be read as JSON is an empty one", async () => {
+    const path = join(directory, "corrupt.json"), storage = new FileStorage(path);
+    writeFileSync(path, '{"id":"s_');
+    assert.equal(await NavigationSession.resume({ server: server.url, storage }), undefined);
+    const session = await NavigationSession.start({ app: "numbers" }, { server: server.url, storage });
+    assert.equal(JSON.parse(readFileSync(path, "utf8")).id, session.id);
+  });
+
+  it("the status of an answer that is not the server's is said", async t => {
+    const instead = [
+      { status: 404, type: "text/html", text: "<h1>Not found</h1>" },
+      { status: 200, type: "application/json", text: '{"please":"sign in to the hotel"}' },
+      { status: 502, type: "application/json", text: '{"type":"about:blank"}' },
+      "nothing",
+    ];
+    const between = await gateway(server.url, ({ method, number }) => method === "POST" ? instead[number - 1] : undefined);
+    t.after(between.stop);
+    const pauses = [];
+    await open("numbers", { server: between.url, onWaiting: waiting => { pauses.push(waiting?.status); waiting?.retry(); } });
+    assert.deepEqual(pauses, [404, 200, 502, 0, undefined]);
+    const foreign = await gateway(server.url, ({ path }) => path.includes("/updates") ? instead[0] : undefined), lost = [];
+    t.after(foreign.stop);
+    const { session } = await open("numbers", { server: foreign.url, onConnection: (_, pause) => lost.push(pause?.status) });
+    const stop = new AbortController();
+    t.after(() => stop.abort());
+    session.follow(stop.signal);
+    await until(() => lost.length > 0);
+    assert.equal(lost[0], 404);
+  });
+
   for (const [knows, drawn] of [[true, [1, 3]], [false, [1, 2, 3]]]) it(`an answer is drawn only if it is newer (${drawn})`, async t => {
     // The first answer is lost, and another device is faster than the second one.
     const between = await gateway(server.url, ({ path, number }) => path.includes("/events") && number === 1 ? "nothing" : undefined);
@@ -309,6 +381,14 @@ describe("the library", { concurrency: 8 }, () => {
       console.log((await NavigationSession.start({ app: "numbers" }, { server: "${server.url}", onState })).id.slice(0, 2));`;
     const { stdout, stderr } = await promisify(execFile)("node", ["--input-type=module", "-e", program]);
     assert.deepEqual(stdout.split("\n").sort(), ["", "of the app", "s_"], stderr);
+  });
+
+  it("a path of `get` that is not of the session is refused, and the session lives on", async () => {
+    const { session, ends } = await open("numbers");
+    await assert.rejects(session.get("history"), TypeError);
+    await assert.rejects(session.get("/../other"), TypeError);
+    assert.equal((await session.get("/tokens")).tokens.length, 1);
+    assert.deepEqual([(await session.post({ type: "push", payload: 5 })).kind, ends], ["accepted", []]);
   });
 
   it("content is transferred again only when it has changed", async t => {
