@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { ExactNumber, FileStorage, NavigationSession, parse, Problem, predict, stringify } from "../coordinator-client.js";
+import { ExactNumber, FileStorage, NavigationSession, parse, Problem, predict, stringify, TabStorage } from "../coordinator-client.js";
 import { gateway, startServer, temporaryDirectory } from "./server.mjs";
 
 const directory = temporaryDirectory();
@@ -199,6 +199,17 @@ describe("the library", { concurrency: 8 }, () => {
     assert.equal(await NavigationSession.resume({ server: server.url, storage }), undefined);
     const session = await NavigationSession.start({ app: "numbers" }, { server: server.url, storage });
     assert.equal(JSON.parse(readFileSync(path, "utf8")).id, session.id);
+  });
+
+  it("so is a tab's storage, which is written over", async t => {
+    const kept = new Map([["shop", '{"id":"s_']]), { BroadcastChannel } = globalThis;
+    globalThis.sessionStorage = { getItem: name => kept.get(name) ?? null, setItem: (name, text) => kept.set(name, text) };
+    globalThis.BroadcastChannel = undefined; // It would keep the process alive.
+    t.after(() => { delete globalThis.sessionStorage; Object.assign(globalThis, { BroadcastChannel }); });
+    const storage = new TabStorage("shop");
+    assert.equal(await NavigationSession.resume({ server: server.url, storage }), undefined);
+    const session = await NavigationSession.start({ app: "numbers" }, { server: server.url, storage });
+    assert.equal(JSON.parse(kept.get("shop")).id, session.id);
   });
 
   it("the status of an answer that is not the server's is said", async t => {
