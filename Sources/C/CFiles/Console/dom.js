@@ -102,7 +102,8 @@ export const hush = () => { if (!document.querySelector("#note button")) say(); 
 /** What the page says while a request waits. */
 export const wait = waiting => {
   if (!waiting) return say();
-  const why = { 0: "No connection to the server.", 429: "Too many requests." }[waiting.status] ?? "The server is busy.";
+  const why = { 429: "Too many requests.", 503: "The server is busy.", 504: "The server is busy." }[waiting.status]
+    ?? "No connection to the server.";
   say(`${why} Trying again in ${Math.ceil(waiting.seconds)} s.`, "Try now", waiting.retry);
 };
 
