@@ -61,8 +61,8 @@ export class ForeignAnswer extends Error {
 export interface Waiting {
   /**
    * 0 if there was no answer: no connection, or a browser that keeps the answer from the page (CORS). Otherwise the
-   * status of the answer: 429, 503 or 504 if the server has no time. One such as 200, 404 or 502 is not the server's answer:
-   * it is a gateway's, or there is no coordinatord at this address.
+   * status of the answer: 429, 503 or 504 if the server has no time. One such as 200, 404 or 502 is not the server's
+   * answer: it is a gateway's, or there is no coordinatord at this address.
    */
   readonly status: number;
   readonly seconds: number;

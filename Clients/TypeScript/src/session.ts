@@ -4,7 +4,9 @@ import type {
   Back, ClientInfo, Control, Device, Fault, Launch, NavigationEvent, NavigationState, PairingCode,
 } from "./model.js";
 import { predict } from "./prediction.js";
-import { bodyOf, exchange, ForeignAnswer, pause, Problem, problemOf, request, stopper, tell, Undecided } from "./request.js";
+import {
+  bodyOf, exchange, ForeignAnswer, pause, Problem, problemOf, request, stopper, tell, Undecided,
+} from "./request.js";
 import type { Answer, RequestOptions, Waiting } from "./request.js";
 import type { SavedSession, SessionStorage } from "./storage.js";
 
