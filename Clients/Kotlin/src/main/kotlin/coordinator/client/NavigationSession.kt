@@ -128,6 +128,8 @@ public class NavigationSession internal constructor(
             reason?.let { end(if (it.startsWith("token")) it else "session-$it", null, token) }
             if (problem?.isEnd == true) end(problem.kind, problem, token)
             over?.let { return it }
+            // A request of this client has replaced the token, which ends the stream: there is nothing to wait for.
+            if (saved.token != token) continue
             val pause = maxOf(backOff(failures++), retry.coerceAtMost(15_000).milliseconds)
             transport.pause(problem, problem?.retryAfter?.seconds ?: pause)
         }
