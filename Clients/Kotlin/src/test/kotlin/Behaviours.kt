@@ -9,6 +9,8 @@ import coordinator.client.NavigationEvent
 import coordinator.client.NavigationSession
 import coordinator.client.Opening
 import coordinator.client.Outcome
+import coordinator.client.SessionStorage
+import coordinator.client.Settlement
 import coordinator.client.Waiting
 import java.net.InetAddress
 import java.net.ServerSocket
@@ -22,7 +24,6 @@ import kotlin.time.Duration.Companion.seconds
 import kotlin.time.TimeSource
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.cancelChildren
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
@@ -36,6 +37,8 @@ fun main(arguments: Array<String>): Unit = runBlocking {
     val server = URI(arguments.single())
     val behaviours = mapOf<String, suspend (Network) -> Unit>(
         "After a sign-in, the session is followed with the new token at once" to ::followsAfterSignIn,
+        "A session that was forgotten leaves the storage of the next one alone" to ::leavesTheStorage,
+        "The storage has no payload, and an open tap is settled without it" to ::keepsKeysAlone,
     )
     for ((name, behaviour) in behaviours) {
         try {
@@ -60,6 +63,37 @@ private suspend fun followsAfterSignIn(network: Network): Unit = coroutineScope 
     until("the second stream", within = 400) { network.streams() == 2 }
     check(waits.isEmpty()) { "it has waited: $waits" }
     coroutineContext.cancelChildren()
+}
+
+private suspend fun leavesTheStorage(network: Network) {
+    val storage = MemoryStorage()
+    val client = NavigationClient(network.url, storage)
+    val before = opened(client.open("shop"))
+    client.forget()
+    check(before.post(PRODUCT) == Outcome.Over("forgotten")) { "the old session is not over" }
+    check(storage.load() == null) { "the old session has saved itself" }
+    val next = opened(client.open("shop"))
+    val kept = storage.load()
+    check(before.post(PRODUCT) == Outcome.Over("forgotten") && before.follow() == Outcome.Over("forgotten"))
+    check(storage.load() == kept) { "the old session has overwritten the new one" }
+    check(next.post(PRODUCT) is Outcome.Done)
+}
+
+private suspend fun keepsKeysAlone(network: Network) {
+    val saved = ConcurrentLinkedQueue<String>()
+    val storage = object : SessionStorage {
+        override fun load(): String? = saved.lastOrNull()
+        override fun save(text: String?) { saved += text.orEmpty() }
+    }
+    val session = opened(NavigationClient(network.url, storage).open("shop"))
+    goToSignIn(session)
+    val count = saved.size
+    check(session.post(SIGN_IN) is Outcome.Done)
+    check(saved.none { "correct horse" in it }) { "the password is in the storage" }
+    // As if the app had been killed before the answer.
+    val killed = MemoryStorage().also { it.save(saved.elementAt(count)) }
+    val settled = (NavigationClient(network.url, killed).resume() as? Opening.Opened)?.settled
+    check(settled == Settlement.CARRIED_OUT) { "it became $settled" }
 }
 
 // What a user does, and what a test looks at.

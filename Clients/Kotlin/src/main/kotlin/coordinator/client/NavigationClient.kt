@@ -49,11 +49,12 @@ public data class Waiting(val status: Int, val pause: Duration)
  */
 public class NavigationClient(
     server: URI,
-    private val storage: SessionStorage,
+    storage: SessionStorage,
     private val info: ClientInfo = ClientInfo(),
     private val settings: Settings = Settings(),
 ) {
     private val transport = Transport(server)
+    private val storage = SharedStorage(storage)
 
     /** What a request is waiting for, or null. */
     public val waiting: StateFlow<Waiting?> get() = transport.waiting
@@ -67,9 +68,9 @@ public class NavigationClient(
      */
     public suspend fun resume(): Opening? = withContext(Dispatchers.IO) {
         val json = storage.load()?.let(::parse) ?: return@withContext null
-        val open = OpenRequest.of(json)
-        val id = json.text("id") ?: return@withContext open?.let { opened(it) }
-        NavigationSession(transport, storage, settings, id, json.text("token").orEmpty(), open).resumed()
+        val id = json.text("id") ?: return@withContext OpenRequest.of(json)?.let { opened(it, storage.lease()) }
+        val open = json.child("open")?.text("key")
+        NavigationSession(transport, storage.lease(), settings, id, json.text("token").orEmpty(), open).resumed()
     }
 
     /** Opens a session of an app, in the place of the one that is kept, where [link] leads if there is one. */
@@ -86,28 +87,32 @@ public class NavigationClient(
         put("client", info.json())
     })
 
-    /** Forgets the session on this device. To end it for all, call [NavigationSession.end] before. */
-    public fun forget(): Unit = storage.save(null)
+    /**
+     * Forgets the session on this device; what is posted in it from now on is [Outcome.Over] with the reason `forgotten`.
+     * To end it for all, call [NavigationSession.end] before.
+     */
+    public fun forget(): Unit = storage.lease().save(null)
 
     private suspend fun begin(path: String, body: JsonObject): Opening = withContext(Dispatchers.IO) {
         val request = OpenRequest(newKey(), path, body.toString())
-        storage.save(JsonObject(mapOf("open" to request.json())).toString())
-        opened(request)
+        val lease = storage.lease()
+        lease.save(JsonObject(mapOf("open" to request.json())).toString())
+        opened(request, lease)
     }
 
-    private suspend fun opened(request: OpenRequest): Opening {
+    private suspend fun opened(request: OpenRequest, lease: SharedStorage.Lease): Opening {
         val query = if (settings.includesControls) "?include=controls" else ""
         val answer = transport.send("POST", request.path + query, null, request, "token", settings.deadline)
         val state = (answer as? Answer.Done)?.json
         val id = state?.child("session")?.text("id")
         if (state == null || id == null) {
             if (answer !is Answer.Refused) return Opening.Unreachable
-            storage.save(null)
+            lease.save(null)
             return Opening.Refused(answer.problem)
         }
         val token = state.text("token").orEmpty()
-        storage.save(Saved(id, token, null).text())
-        val session = NavigationSession(transport, storage, settings, id, token).begun(state, answer.tag)
+        lease.save(Saved(id, token, null).text())
+        val session = NavigationSession(transport, lease, settings, id, token).begun(state, answer.tag)
         // The answer to a repeated request may be older than the session.
         return if (answer.isOlder) session.resumed() else Opening.Opened(session)
     }

@@ -19,18 +19,21 @@ import kotlinx.serialization.json.JsonPrimitive
  * A session, of which [state] is what to draw. Made by a [NavigationClient]. All functions may be called from any thread.
  *
  * One request is under way at a time, as the user's next step depends on the answer; others wait for their turn. An
- * event is saved before it is sent: what a killed app has left open, the next one settles before anything else.
+ * event's key is saved before it is sent: what a killed app has left open, the next one settles before anything else.
+ *
+ * A client has one session: when it opens or resumes another one, or forgets this one, posts here are [Outcome.Over].
  */
 public class NavigationSession internal constructor(
-    private val transport: Transport, private val storage: SessionStorage, private val settings: Settings,
+    private val transport: Transport, private val storage: SharedStorage.Lease, private val settings: Settings,
     /** The session's id. It is not secret. */
     public val id: String,
-    token: String, open: OpenRequest? = null,
+    token: String, open: String? = null,
 ) {
     private val turn = Mutex()
     private val lock = Any()
     @Volatile private var saved = Saved(id, token, open)
-    @Volatile private var over: Outcome.Over? = null
+    @Volatile private var ended: Outcome.Over? = null
+    private val over: Outcome.Over? get() = ended ?: if (storage.isHeld) null else Outcome.Over("forgotten")
 
     private lateinit var drawn: MutableStateFlow<NavigationState>
     /** The newest state of the server, and its entity tag. */
@@ -65,10 +68,10 @@ public class NavigationSession internal constructor(
         if (settings.drawsEarly && !turn.isLocked) drawEarly(event)
         try {
             return inTurn {
-                settled(deadline)
+                if (over == null) settled(deadline - tapped.elapsedNow())
                 over ?: if (saved.open != null) Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) else {
                     val request = OpenRequest(key, "$path/events", body(event, screen))
-                    save(saved.copy(open = request))
+                    save(saved.copy(open = key))
                     val fields = version?.let { mapOf("If-Match" to "\"$it\"") }.orEmpty()
                     val left = deadline - tapped.elapsedNow()
                     val answer = transport.send(
@@ -172,7 +175,7 @@ public class NavigationSession internal constructor(
     /** Ends the session for all its devices, for good. Returns whether it is over. */
     public suspend fun end(): Boolean = inTurn {
         isGone(transport.send("DELETE", path, saved.token, deadline = settings.deadline)).also { isGone ->
-            if (isGone) over = over ?: Outcome.Over("session-ended")
+            if (isGone) ended = ended ?: Outcome.Over("session-ended")
         }
     }
 
@@ -230,8 +233,7 @@ public class NavigationSession internal constructor(
 
     private suspend fun refused(problem: Problem, key: String?): Outcome {
         if (problem.isEnd) {
-            over = over ?: Outcome.Over(problem.kind, problem)
-            return over!!
+            return (ended ?: Outcome.Over(problem.kind, problem)).also { ended = it }
         }
         if (key != null) save(saved.copy(open = null))
         val current = problem.json.child("state")?.also { accept(it, null) }
@@ -247,7 +249,7 @@ public class NavigationSession internal constructor(
     /** Withdraws the event that is open: it is not carried out from now on, however late it arrives. */
     private suspend fun settled(deadline: Duration): Settlement? {
         val open = saved.open ?: return null
-        val answer = transport.send("DELETE", "$path/outcomes/${open.key}", saved.token, deadline = deadline)
+        val answer = transport.send("DELETE", "$path/outcomes/$open", saved.token, deadline = deadline)
         when (answer) {
             is Answer.Done -> {
                 if (answer.json == null) return Settlement.NOT_CARRIED_OUT.also { save(saved.copy(open = null)) }
@@ -256,7 +258,7 @@ public class NavigationSession internal constructor(
             }
             is Answer.Refused -> {
                 // Another problem than that the session is over will not get better.
-                refused(answer.problem, open.key)
+                refused(answer.problem, open)
                 return if (answer.problem.kind == "answer-forgotten") Settlement.CARRIED_OUT else Settlement.UNKNOWN
             }
             is Answer.Open -> return Settlement.UNKNOWN
@@ -266,7 +268,7 @@ public class NavigationSession internal constructor(
     /** The session is over, unless that is said of a token that a request of this client has replaced. */
     private suspend fun end(reason: String, problem: Problem?, token: String) = inTurn {
         settled(settings.deadline)
-        if (token == saved.token) over = over ?: Outcome.Over(reason, problem)
+        if (token == saved.token) ended = ended ?: Outcome.Over(reason, problem)
     }
 
     // What is drawn.

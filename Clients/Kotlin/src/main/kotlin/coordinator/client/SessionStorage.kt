@@ -15,8 +15,9 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /**
- * Keeps a session over restarts of the app: a short text with a token, which is a secret. It is saved before each request
- * that changes something, and after each; [save] returns when the text is safe.
+ * Keeps a session over restarts of the app: a text of a few hundred characters, with a token, which is a secret. While a
+ * session is being opened, it has the link besides. It is saved before each request that changes something, and after
+ * each; [save] returns when the text is safe. What the user types is never in it.
  */
 public interface SessionStorage {
     /** The text that was saved last, or null. */
@@ -56,12 +57,28 @@ public class FileStorage(private val file: Path) : SessionStorage {
     }
 }
 
-/** What is kept of a session. [open] is an event that may have been carried out. */
-internal data class Saved(val id: String, val token: String, val open: OpenRequest?) {
+/** A client's storage, which belongs to the session that was opened last: an earlier one saves nothing there any more. */
+internal class SharedStorage(private val storage: SessionStorage) {
+    private var latest: Lease? = null
+
+    fun load(): String? = storage.load()
+
+    /** Takes the storage away from the session that has it. */
+    fun lease(): Lease = synchronized(this) { Lease().also { latest = it } }
+
+    inner class Lease {
+        val isHeld: Boolean get() = synchronized(this@SharedStorage) { latest === this }
+
+        fun save(text: String?): Unit = synchronized(this@SharedStorage) { if (latest === this) storage.save(text) }
+    }
+}
+
+/** What is kept of a session. [open] is the key of an event that may have been carried out; its payload is not kept. */
+internal data class Saved(val id: String, val token: String, val open: String?) {
     fun text() = JsonObject(buildMap {
         put("id", JsonPrimitive(id))
         put("token", JsonPrimitive(token))
-        open?.let { put("open", it.json()) }
+        open?.let { put("open", JsonObject(mapOf("key" to JsonPrimitive(it)))) }
     }).toString()
 }
 

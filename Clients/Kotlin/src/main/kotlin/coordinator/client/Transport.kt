@@ -86,7 +86,7 @@ internal class Transport(server: URI) {
             val wanted = problem?.retryAfter?.seconds ?: backOff(failures)
             failures++
             val rest = limit - begun.elapsedNow()
-            pause(problem, minOf(wanted, rest))
+            if (rest > Duration.ZERO) pause(problem, minOf(wanted, rest))
             if (wanted >= rest) return Answer.Open(last)
         }
     }
