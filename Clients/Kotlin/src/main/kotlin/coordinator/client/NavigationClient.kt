@@ -36,7 +36,10 @@ public data class Settings(
     val includesControls: Boolean = true,
 )
 
-/** What a request waits for: draw “no connection” if [status] is 0, “please wait” if it is 429 or 503. */
+/**
+ * What a request waits for: draw “no connection” if [status] is 0, “please wait” if it is 429 or 503. [pause] is zero
+ * while an attempt has had no answer for 3 s.
+ */
 public data class Waiting(val status: Int, val pause: Duration)
 
 /**

@@ -18,11 +18,15 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlin.time.TimeSource
+import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.channels.Channel
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.future.await
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonObject
@@ -78,7 +82,9 @@ internal class Transport(server: URI) {
         var failures = 0
         while (true) {
             val left = limit - begun.elapsedNow()
-            val answer = withTimeoutOrNull(minOf(left, (30 + wait).seconds)) { attempt(message, member) }
+            val answer = withTimeoutOrNull(minOf(left, (30 + wait).seconds)) {
+                noticed((3 + wait).seconds) { attempt(message, member) }
+            }
             val problem = (answer as? Answer.Refused)?.problem
             last = problem ?: last
             val isTooSlow = problem?.status == 504 && failures == 0
@@ -89,6 +95,20 @@ internal class Transport(server: URI) {
             if (rest > Duration.ZERO) pause(problem, minOf(wanted, rest))
             if (wanted >= rest) return Answer.Open(last)
         }
+    }
+
+    /** Says that a request waits for its answer, after some patience. */
+    private suspend fun <T> noticed(patience: Duration, work: suspend () -> T): T = coroutineScope {
+        val notice = launch {
+            delay(patience)
+            try {
+                waiting.value = Waiting(0, Duration.ZERO)
+                awaitCancellation()
+            } finally {
+                waiting.value = null
+            }
+        }
+        try { work() } finally { notice.cancel() }
     }
 
     /** Waits, and says so; [retries] ends it. */
