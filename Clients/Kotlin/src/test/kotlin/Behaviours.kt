@@ -10,6 +10,7 @@ import coordinator.client.NavigationSession
 import coordinator.client.Opening
 import coordinator.client.Outcome
 import coordinator.client.SessionStorage
+import coordinator.client.Settled
 import coordinator.client.Settlement
 import coordinator.client.Waiting
 import java.net.InetAddress
@@ -39,6 +40,8 @@ fun main(arguments: Array<String>): Unit = runBlocking {
         "After a sign-in, the session is followed with the new token at once" to ::followsAfterSignIn,
         "A session that was forgotten leaves the storage of the next one alone" to ::leavesTheStorage,
         "The storage has no payload, and an open tap is settled without it" to ::keepsKeysAlone,
+        "What became of an unknown tap is said when there is a connection" to ::settlesLater,
+        "A deadline counts in the queue, and a hanging connection is shown" to ::waitsNoLonger,
     )
     for ((name, behaviour) in behaviours) {
         try {
@@ -96,6 +99,40 @@ private suspend fun keepsKeysAlone(network: Network) {
     check(settled == Settlement.CARRIED_OUT) { "it became $settled" }
 }
 
+private suspend fun settlesLater(network: Network): Unit = coroutineScope {
+    val client = NavigationClient(network.url, MemoryStorage())
+    val session = opened(client.open("shop"))
+    val said = ConcurrentLinkedQueue<Settled>()
+    launch(Dispatchers.Unconfined) { session.settlements.collect { said += it } }
+    launch { session.follow() }
+    until("the stream") { network.streams() == 1 }
+    network.swallow()
+    val outcome = session.post(PRODUCT, 1.seconds)
+    check(outcome is Outcome.Withdrawn && outcome.settlement == Settlement.UNKNOWN) { "it is $outcome" }
+    network.mend()
+    client.retry()
+    until("the settlement") { said.isNotEmpty() }
+    check(said.toList() == listOf(Settled(outcome.key!!, Settlement.NOT_CARRIED_OUT))) { "said: $said" }
+    coroutineContext.cancelChildren()
+}
+
+private suspend fun waitsNoLonger(network: Network): Unit = coroutineScope {
+    val client = NavigationClient(network.url, MemoryStorage())
+    val session = opened(client.open("shop"))
+    val waits = waits(client)
+    network.swallow()
+    val first = launch { session.post(PRODUCT, 4.seconds) }
+    until("the first tap") { network.taps() == 1 }
+    val begun = TimeSource.Monotonic.markNow()
+    val queued = session.post(PRODUCT, 500.milliseconds)
+    check(queued is Outcome.Withdrawn && queued.settlement == Settlement.NOT_CARRIED_OUT) { "it is $queued" }
+    check(begun.elapsedNow() < 2.seconds) { "it has waited for ${begun.elapsedNow()}" }
+    first.join()
+    check(waits.isNotEmpty()) { "a hanging connection is not shown" }
+    check(waits.none { it.pause.isNegative() }) { "negative pauses: $waits" }
+    coroutineContext.cancelChildren()
+}
+
 // What a user does, and what a test looks at.
 
 private val PRODUCT = NavigationEvent("product", JsonObject(mapOf("id" to JsonPrimitive(42))))
@@ -149,6 +186,9 @@ private class Network(private val server: URI) {
 
     /** How many streams were asked for. */
     fun streams(): Int = sent.count { "/updates" in it.substringBefore('\n') }
+
+    /** How many events were sent. */
+    fun taps(): Int = sent.count { it.startsWith("POST") && "/events" in it.substringBefore('\n') }
 
     fun swallow() { isSwallowing = true }
 

@@ -4,13 +4,22 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlin.time.TimeSource
+import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.cancelChildren
+import kotlinx.coroutines.channels.BufferOverflow
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.flow.MutableSharedFlow
 import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.SharedFlow
 import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.flow.asSharedFlow
 import kotlinx.coroutines.flow.asStateFlow
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 import kotlinx.coroutines.withContext
+import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -48,12 +57,19 @@ public class NavigationSession internal constructor(
     /** What to draw. No state is followed by an older one. */
     public val state: StateFlow<NavigationState> get() = drawn.asStateFlow()
 
+    private val settledLater = MutableSharedFlow<Settled>(
+        extraBufferCapacity = 16, onBufferOverflow = BufferOverflow.DROP_OLDEST)
+
+    /** What became of taps whose outcome was [Settlement.UNKNOWN], or that were cancelled, when it becomes known. */
+    public val settlements: SharedFlow<Settled> get() = settledLater.asSharedFlow()
+
     /**
      * Posts what the user has done on the visible screen, once, whatever happens on the way.
      *
      * To withdraw it before its deadline, cancel the coroutine, and call [settle] to know what became of it.
      *
-     * @param deadline for how long it may wait; afterwards it is withdrawn.
+     * @param deadline for how long it may wait, with its time in the queue; afterwards it is withdrawn, for which the
+     * server is asked for up to 2 s more.
      * @param wait for how many seconds the answer may wait for the work that the event begins, up to 50.
      * @param version carries the event out on that version only; otherwise the outcome is [Outcome.Moved].
      * @param key that of [Outcome.AnswerFirst], if the event is posted again after it.
@@ -67,7 +83,7 @@ public class NavigationSession internal constructor(
         val tapped = TimeSource.Monotonic.markNow()
         if (settings.drawsEarly && !turn.isLocked) drawEarly(event)
         try {
-            return inTurn {
+            return inTurn(deadline, { Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) }) {
                 if (over == null) settled(deadline - tapped.elapsedNow())
                 over ?: if (saved.open != null) Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) else {
                     val request = OpenRequest(key, "$path/events", body(event, screen))
@@ -94,7 +110,8 @@ public class NavigationSession internal constructor(
     }
 
     /** Withdraws the event that is still open, and returns what became of it; null if there is none. */
-    public suspend fun settle(deadline: Duration = settings.deadline): Settlement? = inTurn { settled(deadline) }
+    public suspend fun settle(deadline: Duration = settings.deadline): Settlement? =
+        inTurn(deadline, { saved.open?.let { Settlement.UNKNOWN } }) { settled(deadline) }
 
     /**
      * Follows the session, so that what others change is drawn, until it is over. Cancel the coroutine to stop, as when
@@ -102,7 +119,11 @@ public class NavigationSession internal constructor(
      *
      * @param isPolling asks for one change at a time, where a proxy lets no streams through.
      */
-    public suspend fun follow(isPolling: Boolean = false): Outcome.Over {
+    public suspend fun follow(isPolling: Boolean = false): Outcome.Over = coroutineScope {
+        followed(isPolling).also { coroutineContext.cancelChildren() }
+    }
+
+    private suspend fun CoroutineScope.followed(isPolling: Boolean): Outcome.Over {
         var failures = 0
         var retry = 0L
         while (true) {
@@ -114,6 +135,7 @@ public class NavigationSession internal constructor(
                     "GET", path + query, token, member = "session", wait = 30,
                     fields = synchronized(lock) { tag?.let { mapOf("If-None-Match" to it) }.orEmpty() })
                 if (answer is Answer.Done) {
+                    settleLeftOver()
                     answer.json?.let { accept(it, answer.tag) }
                     failures = 0
                     continue
@@ -122,6 +144,7 @@ public class NavigationSession internal constructor(
             } else {
                 val messages = Messages { event, data, eventTag, pause ->
                     failures = 0
+                    settleLeftOver()
                     retry = pause ?: retry
                     if (event == "state") parse(data)?.let { accept(it, eventTag) }
                     if (event == "end") reason = parse(data)?.text("reason")
@@ -201,6 +224,18 @@ public class NavigationSession internal constructor(
 
     private suspend fun <T> inTurn(work: suspend () -> T): T = withContext(Dispatchers.IO) { turn.withLock { work() } }
 
+    /** What [late] says, if it is not this request's turn before the deadline. */
+    private suspend fun <T> inTurn(deadline: Duration, late: () -> T, work: suspend () -> T): T =
+        withContext(Dispatchers.IO) {
+            val owner = Any()
+            try {
+                withTimeoutOrNull(deadline) { turn.lock(owner) }
+                if (turn.holdsLock(owner)) work() else late()
+            } finally {
+                if (turn.holdsLock(owner)) turn.unlock(owner)
+            }
+        }
+
     private suspend fun readNow(deadline: Duration): Outcome = when (
         val answer = transport.send("GET", path + query, saved.token, member = "session", deadline = deadline)
     ) {
@@ -219,7 +254,7 @@ public class NavigationSession internal constructor(
         }
         is Answer.Refused -> refused(answer.problem, key)
         is Answer.Open -> {
-            val settlement = settled(2.seconds) ?: Settlement.UNKNOWN
+            val settlement = withdrawn(key, 2.seconds)
             over ?: Outcome.Withdrawn(key, settlement, answer.problem)
         }
     }
@@ -246,9 +281,19 @@ public class NavigationSession internal constructor(
         }
     }
 
-    /** Withdraws the event that is open: it is not carried out from now on, however late it arrives. */
+    /** There is a connection again: settles what was left open without one. */
+    private fun CoroutineScope.settleLeftOver() {
+        if (saved.open != null && !turn.isLocked) launch { settle() }
+    }
+
+    /** Settles the event that is open, and says so to [settlements]. */
     private suspend fun settled(deadline: Duration): Settlement? {
         val open = saved.open ?: return null
+        return withdrawn(open, deadline).also { if (saved.open == null) settledLater.tryEmit(Settled(open, it)) }
+    }
+
+    /** Withdraws an event: it is not carried out from now on, however late it arrives. */
+    private suspend fun withdrawn(open: String, deadline: Duration): Settlement {
         val answer = transport.send("DELETE", "$path/outcomes/$open", saved.token, deadline = deadline)
         when (answer) {
             is Answer.Done -> {

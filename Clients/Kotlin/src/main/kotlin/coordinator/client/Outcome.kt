@@ -43,9 +43,12 @@ public enum class Settlement {
     /** It was not carried out. */
     NOT_CARRIED_OUT,
 
-    /** There is no connection to ask. [NavigationSession.settle] asks again, and so does each later request. */
+    /** There is no connection to ask. [NavigationSession.settlements] says it when there is one. */
     UNKNOWN,
 }
+
+/** What became of the tap with this [key], see [NavigationSession.settlements]. */
+public data class Settled(val key: String, val settlement: Settlement)
 
 /** What came of opening, resuming or pairing. */
 public sealed interface Opening {
