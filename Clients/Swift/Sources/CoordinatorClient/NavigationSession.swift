@@ -53,7 +53,7 @@ public actor NavigationSession {
     private var settled: Withdrawal?
     private var isConnected = true
     private var isPosting = false
-    private var waitingPosts: [CheckedContinuation<Void, Never>] = []
+    private var waitingPosts: [(id: UUID, turn: CheckedContinuation<Bool, Never>)] = []
 
     /// - Parameters:
     ///   - storage: keeps the session between two starts of the app. One storage belongs to one session.
@@ -237,7 +237,7 @@ public actor NavigationSession {
         call.wait = wait
         if ifUnchanged, let tag { call.headers["If-Match"] = tag }
 
-        await takeTurn()
+        guard await takeTurn(until: deadline) else { return .withdrawn(.notCarriedOut) }
         defer { giveTurn() }
         if let end { return .ended(end) }
         if let fault = event.fault { return .failed(.payload(fault)) }
@@ -352,16 +352,39 @@ public actor NavigationSession {
         }
     }
 
-    private func takeTurn() async {
+    /// Waits until no other event is on the way.
+    ///
+    /// - Returns: whether it is the caller's turn, which `giveTurn()` ends; `false` if the deadline has passed or the
+    ///   task was cancelled before.
+    private func takeTurn(until deadline: Deadline) async -> Bool {
         guard isPosting else {
             isPosting = true
-            return
+            return true
         }
-        await withCheckedContinuation { waitingPosts.append($0) }
+        let id = UUID()
+        let timer = deadline.map { deadline in
+            Task {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                leaveQueue(id)
+            }
+        }
+        defer { timer?.cancel() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { turn in
+                if Task.isCancelled { turn.resume(returning: false) } else { waitingPosts.append((id, turn)) }
+            }
+        } onCancel: {
+            Task { await self.leaveQueue(id) }
+        }
+    }
+
+    private func leaveQueue(_ id: UUID) {
+        guard let position = waitingPosts.firstIndex(where: { $0.id == id }) else { return }
+        waitingPosts.remove(at: position).turn.resume(returning: false)
     }
 
     private func giveTurn() {
-        if waitingPosts.isEmpty { isPosting = false } else { waitingPosts.removeFirst().resume() }
+        if waitingPosts.isEmpty { isPosting = false } else { waitingPosts.removeFirst().turn.resume(returning: true) }
     }
 
     // MARK: Following
@@ -392,7 +415,7 @@ public actor NavigationSession {
             guard !Task.isCancelled else { return }
             if let reason = over {
                 // The answer to an event on the way may have the new token.
-                await takeTurn()
+                guard await takeTurn(until: nil) else { return }
                 giveTurn()
                 if saved.token != token { continue }
                 return finish(reason)
