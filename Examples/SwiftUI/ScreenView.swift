@@ -120,7 +120,7 @@ private struct ControlView: View {
         for field in control.fields {
             let text = texts[field.id] ?? ""
             // What means no value is sent as text: the server says what it expects.
-            values[field.id] = field.value(of: text) ?? (text.isEmpty ? nil : .string(text))
+            values[field.id] = field.value(of: text)
         }
         let tap = model.tap(control.event(entering: values))
         Task { if case .done = await tap.value { (texts, wasSent) = ([:], false) } }

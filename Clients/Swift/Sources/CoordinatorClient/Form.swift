@@ -33,15 +33,19 @@ public struct FormField: Sendable, Equatable, Identifiable {
         public let title: String
     }
 
-    /// The value that a text means; `nil` if it means none. Empty text leaves a field out that is not required.
+    /// The value that a text means. Text that means none, such as letters in a number's field, is the value itself: the
+    /// server's fault then says what it must be. `nil`, which leaves the field out, if the text is empty, except of text
+    /// that is required.
     public func value(of text: String) -> JSONValue? {
-        switch kind {
-        case .text, .secret: text.isEmpty && !isRequired ? nil : .string(text)
-        case .integer, .number: JSONValue(parsing: text).flatMap { $0.isNumber ? $0 : nil }
-        case .toggle: Bool(text).map { .bool($0) }
-        case .choice(let choices): choices.first { $0.title == text || $0.value.description == text }?.value
-        case .json: JSONValue(parsing: text)
-        }
+        let value: JSONValue? =
+            switch kind {
+            case .text, .secret: isRequired ? .string(text) : nil
+            case .integer, .number: JSONValue(parsing: text).flatMap { $0.isNumber ? $0 : nil }
+            case .toggle: Bool(text).map { .bool($0) }
+            case .choice(let choices): choices.first { $0.title == text || $0.value.description == text }?.value
+            case .json: JSONValue(parsing: text)
+            }
+        return value ?? (text.isEmpty ? nil : .string(text))
     }
 
     fileprivate init(name: String?, schema: JSONValue, isRequired: Bool, example: JSONValue?) {

@@ -101,7 +101,7 @@ import Glibc
                     return
                 }
                 let entered = text.isEmpty ? field.example?.description ?? "" : text
-                values[field.id] = field.value(of: entered) ?? (entered.isEmpty ? nil : .string(entered))
+                values[field.id] = field.value(of: entered)
             }
             guard case .invalid(let problem) = await post(control.event(entering: values)) else { return }
             let wrong = Set(problem.errors.map { $0.field ?? "" })
