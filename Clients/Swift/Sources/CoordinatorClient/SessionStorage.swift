@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 #if canImport(Security)
 import Security
@@ -22,17 +23,31 @@ public struct FileStorage: SessionStorage {
     /// - Parameter file: its folder is made when the session is saved.
     public init(_ file: URL) { self.file = file }
 
+    /// Another process has this file: one storage has one session, and one process.
+    public struct InUse: Error, LocalizedError, CustomStringConvertible {
+        public let file: URL
+        public var description: String {
+            "\(file.path) is in use by another process. A session that is open needs a storage of its own."
+        }
+        public var errorDescription: String? { description }
+    }
+
     public func load() throws -> Data? {
-        FileManager.default.fileExists(atPath: file.path) ? try Data(contentsOf: file) : nil
+        guard FileManager.default.fileExists(atPath: file.path) else { return nil }
+        try lock()
+        return try Data(contentsOf: file)
     }
 
     public func save(_ data: Data?) throws {
         let files = FileManager.default
+        if data != nil {
+            try files.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try lock()
+        }
         guard let data else {
             if files.fileExists(atPath: file.path) { try files.removeItem(at: file) }
             return
         }
-        try files.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
         // Written beside it and renamed, with its permissions from the beginning: a crash leaves the old file or the new.
         let new = file.appendingPathExtension("new")
         if files.fileExists(atPath: new.path) { try files.removeItem(at: new) }
@@ -44,6 +59,26 @@ public struct FileStorage: SessionStorage {
         try handle.write(contentsOf: data)
         try handle.synchronize()
         guard rename(new.path, file.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+    }
+}
+
+extension FileStorage {
+    /// The locks that this process has: until it ends, since closing the file would give them up.
+    private static let locks = Mutex<Set<String>>([])
+
+    /// Takes the file for this process, by a lock on an empty file beside it.
+    private func lock() throws {
+        let path = file.standardizedFileURL.path + ".lock"
+        try FileStorage.locks.withLock { locks in
+            guard !locks.contains(path) || !FileManager.default.fileExists(atPath: path) else { return }
+            let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+            guard lockf(descriptor, F_TLOCK, 0) == 0 else {
+                close(descriptor)
+                throw InUse(file: file)
+            }
+            locks.insert(path)
+        }
     }
 }
 
