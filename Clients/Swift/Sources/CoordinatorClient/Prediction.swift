@@ -5,7 +5,8 @@ extension NavigationState {
     /// the event is another one, the app asks the user first, the state forbids it, or is itself only expected.
     ///
     /// The screens, the tabs and the alert are those of this state. Which events the next screen accepts is known to the
-    /// server only: `events` and `controls` have those of the tab bar and of the app.
+    /// server only: `events` and `controls` have those of the tab bar and of the app. `back` is what the depth of the
+    /// stacks shows; `nil` where the app's own rules decide, such as a return to another tab.
     public func predicted(after event: NavigationEvent) -> NavigationState? {
         guard !isEarly, events.contains(event.type) else { return nil }
         var next = self
@@ -20,7 +21,7 @@ extension NavigationState {
         next.visible = visible
         next.isEarly = true
         next.transition = nil
-        next.back = next.topStack.backPrediction
+        next.back = next.backPrediction
         next.controls = controls.filter { $0.place == .app || $0.place == .tabBar && next.topStack.last?.tabs != nil }
         next.events = events.filter { type in next.controls.contains { $0.type == type } }
         return next
@@ -62,6 +63,15 @@ extension NavigationState {
         guard !asks, gone.allSatisfy({ $0.isDismissable != false }) else { return false }
         presented.removeSubrange(position...)
         return true
+    }
+
+    /// What `back` does, as far as the depth of the stacks shows.
+    private var backPrediction: Back? {
+        if alert != nil { return nil }
+        if let back = topStack.backPrediction { return back }
+        guard let flow = presented.last, flow.isDismissable != false else { return nil }
+        let below = presented.dropLast().last?.stack ?? stack
+        return below.visible.map { Back(effect: .dismiss, to: $0.key, asks: flow.asks) }
     }
 
     /// The stack in front.
