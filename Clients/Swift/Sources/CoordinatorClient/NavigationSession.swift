@@ -10,9 +10,11 @@ public enum SessionUpdate: Sendable {
     case state(NavigationState)
     /// The server was reached again.
     case connected
-    /// There is no connection, or a gateway answers; it is tried again after this time, or by `retryNow()`.
+    /// There is no connection, or a gateway answers: reported once, until `connected`. It is tried again after this time,
+    /// then at longer intervals, or by `retryNow()`.
     case disconnected(retryIn: Duration)
-    /// What became of an event that an earlier start of the app, or an earlier withdrawal, has left open.
+    /// What became of an event that an earlier start of the app, or an earlier withdrawal, has left open. It is asked for
+    /// as soon as the server is heard again.
     case settled(Withdrawal)
     /// The session is over.
     case ended(SessionEnd)
@@ -75,14 +77,17 @@ public actor NavigationSession {
     /// - Parameters:
     ///   - app: the app's name; `nil`: the server's default app.
     ///   - link: where a new session begins.
+    ///   - limit: how long all of it may take.
     @discardableResult
     public func start(
-        app: String? = nil, link: String? = nil, client: ClientInfo? = .current
+        app: String? = nil, link: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
     ) async throws(SessionError) -> NavigationState {
+        let deadline = ContinuousClock.now + limit
         do {
-            if let state = try await resume() { return state }
+            if let state = try await resume(until: deadline) { return state }
         } catch .ended {}
-        return try await open(app: app, link: link, client: client)
+        return try await create(
+            Opening(path: "v1/sessions", app: app, link: link, client: client), savedUntil: deadline)
     }
 
     /// Goes on with the saved session, and finds out what became of an event that was on the way.
@@ -90,14 +95,18 @@ public actor NavigationSession {
     /// - Returns: `nil` if no session with this server is saved.
     @discardableResult
     public func resume(within limit: Duration = .seconds(30)) async throws(SessionError) -> NavigationState? {
-        let deadline = ContinuousClock.now + limit
+        try await resume(until: .now + limit)
+    }
+
+    private func resume(until deadline: Deadline) async throws(SessionError) -> NavigationState? {
+        try checkAddress()
         do {
             let data = try storage.load()
             saved = data.flatMap { try? JSONDecoder.ofAPI.decode(SavedSession.self, from: $0) } ?? SavedSession()
         } catch {
             throw .storage(error)
         }
-        guard saved.server == server else {
+        guard saved.server == server, saved.isWellFormed else {
             saved = SavedSession()
             return nil
         }
@@ -105,7 +114,9 @@ public actor NavigationSession {
         if let opening = saved.opening { return try await create(opening, until: deadline) }
         guard saved.id != nil else { return nil }
         if let event = saved.event {
+            guard await takeTurn(until: deadline) else { throw .unreachable }
             let withdrawal = await settle(event, until: deadline)
+            giveTurn()
             emit(.settled(withdrawal))
             if let end { throw .ended(end) }
             if let state { return state }
@@ -118,7 +129,7 @@ public actor NavigationSession {
     public func open(
         app: String? = nil, link: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
     ) async throws(SessionError) -> NavigationState {
-        try await create(Opening(path: "v1/sessions", app: app, link: link, client: client), within: limit)
+        try await create(Opening(path: "v1/sessions", app: app, link: link, client: client), savedUntil: .now + limit)
     }
 
     /// Takes part in the session of another device, with the code that the user has typed, in upper or lower case.
@@ -126,7 +137,7 @@ public actor NavigationSession {
     public func redeem(
         _ code: String, label: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
     ) async throws(SessionError) -> NavigationState {
-        try await create(Opening(path: "v1/pairings", code: code, label: label, client: client), within: limit)
+        try await create(Opening(path: "v1/pairings", code: code, label: label, client: client), savedUntil: .now + limit)
     }
 
     /// Ends the session, for every device, and forgets it.
@@ -137,10 +148,18 @@ public actor NavigationSession {
         finish(.ended)
     }
 
-    private func create(_ opening: Opening, within limit: Duration) async throws(SessionError) -> NavigationState {
+    private func create(
+        _ opening: Opening, savedUntil deadline: Deadline
+    ) async throws(SessionError) -> NavigationState {
+        try checkAddress()
         saved = SavedSession(server: server, opening: opening)
         do { try save() } catch { throw .storage(error) }
-        return try await create(opening, until: .now + limit)
+        return try await create(opening, until: deadline)
+    }
+
+    private func checkAddress() throws(SessionError) {
+        let isHTTP = ["http", "https"].contains(server.scheme?.lowercased())
+        guard isHTTP, server.host()?.isEmpty == false else { throw .badAddress(server) }
     }
 
     /// Sends the same request again until it is answered, also after a restart: a code can be redeemed once only.
@@ -220,7 +239,8 @@ public actor NavigationSession {
     ///
     /// - Parameters:
     ///   - screen: the key of the screen that the user acted on, so that a second tap cannot act on the screen that the
-    ///     first one opened; by default the one that is drawn.
+    ///     first one opened; by default the one that is drawn, or, while the same event is on the way, the one that it
+    ///     was for.
     ///   - limit: how long the event may wait for a connection and be repeated: a tap made without a network must not
     ///     buy something an hour later. `nil`: as long as it takes.
     ///   - wait: how many seconds the answer may take if the event begins work in the background, to have the state
@@ -232,7 +252,10 @@ public actor NavigationSession {
         ifUnchanged: Bool = false
     ) async -> Outcome {
         let deadline = limit.map { ContinuousClock.now + $0 }
-        let tapped = OnTheWay(event: event, screen: screen ?? drawn?.visible.key, alert: drawn?.alert?.key)
+        // The same tap again, while the first one is on the way, is meant for the screen that the first one was for.
+        let doubled = onTheWay?.event == event ? onTheWay?.screen : nil
+        let tapped = OnTheWay(
+            event: event, screen: screen ?? doubled ?? drawn?.visible.key, alert: drawn?.alert?.key)
         var call = Call("POST", "/events", key: .newKey)
         call.wait = wait
         if ifUnchanged, let tag { call.headers["If-Match"] = tag }
@@ -327,7 +350,7 @@ public actor NavigationSession {
     private func settle(_ key: String, until deadline: Deadline) async -> Withdrawal {
         struct Kept: Decodable {
             let session: SessionInfo?
-            let token: String?
+            let token: Secret?
         }
         do throws(SessionError) {
             let (kept, answer) = try await exchange(Call("DELETE", "/outcomes/\(key)"), as: Kept.self, until: deadline)
@@ -349,6 +372,17 @@ public actor NavigationSession {
             // An older server cannot say what became of it.
             _ = try? await read(until: deadline)
             return problem.status == 404 ? .unknown : .carriedOut
+        }
+    }
+
+    /// Asks what became of an event that was withdrawn while the server could not be asked, now that it is heard.
+    private func settleWithdrawn() {
+        guard let key = saved.event, !isPosting, end == nil else { return }
+        isPosting = true
+        Task {
+            defer { giveTurn() }
+            let withdrawal = await settle(key, until: .now + NavigationSession.settling)
+            if saved.event == nil, end == nil { emit(.settled(withdrawal)) }
         }
     }
 
@@ -630,7 +664,7 @@ public actor NavigationSession {
         if let key = call.key { request.setValue(key, forHTTPHeaderField: "Idempotency-Key") }
         if call.wait > 0 { request.setValue("wait=\(call.wait)", forHTTPHeaderField: "Prefer") }
         if call.isOfSession, let token = saved.token {
-            request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+            request.setValue("Bearer \(token.text)", forHTTPHeaderField: "Authorization")
         }
         if let body = call.body, let data = try? JSONEncoder.ofAPI.encode(body) {
             request.httpBody = data
@@ -656,12 +690,15 @@ public actor NavigationSession {
     }
 
     private func connected() {
+        settleWithdrawn()
         guard !isConnected else { return }
         isConnected = true
         emit(.connected)
     }
 
+    /// Once for each loss, whoever notices it.
     private func disconnected(retryIn time: Duration) {
+        guard isConnected else { return }
         isConnected = false
         emit(.disconnected(retryIn: time))
     }
@@ -738,11 +775,19 @@ private struct ParkedEvent {
 private struct SavedSession: Codable {
     var server: URL?
     var id: String?
-    var token: String?
+    var token: Secret?
     /// The request that opens the session, until it is answered.
     var opening: Opening?
     /// The key of the event on the way. Its payload is not kept: it may be a password.
     var event: String?
+
+    /// Whether it is one that a server understands: a file may have been damaged.
+    var isWellFormed: Bool {
+        let isPlain = { (text: String) in text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") } }
+        return isPlain(id ?? "") && id?.isEmpty != true && (token?.text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } ?? true)
+            && event.map { UUID(uuidString: $0) != nil } ?? true
+            && ["v1/sessions", "v1/pairings"].contains(opening?.path ?? "v1/sessions")
+    }
 }
 
 /// A request that opens a session, or lets this device take part in one.

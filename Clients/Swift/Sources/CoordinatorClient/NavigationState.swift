@@ -28,7 +28,7 @@ public struct NavigationState: Decodable, Sendable, Equatable {
     /// `predicted(after:)`.
     public internal(set) var isEarly = false
     /// A new token, which replaces the one before.
-    let token: String?
+    let token: Secret?
 
     private enum Members: CodingKey {
         case session, visible, stack, presented, alert, back, events, controls, pending, transition, pairing, token
@@ -48,8 +48,24 @@ public struct NavigationState: Decodable, Sendable, Equatable {
         // Only for animations: one that a later server describes differently must not cost the state.
         transition = try? members.decodeIfPresent(Transition.self, forKey: .transition)
         pairing = try members.decodeIfPresent(PairingCode.self, forKey: .pairing)
-        token = try members.decodeIfPresent(String.self, forKey: .token)
+        token = try members.decodeIfPresent(Secret.self, forKey: .token)
     }
+}
+
+/// A text that is neither printed nor dumped.
+struct Secret: Codable, Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    let text: String
+
+    init(from decoder: any Decoder) throws { text = try decoder.singleValueContainer().decode(String.self) }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+
+    var description: String { "•••" }
+    var debugDescription: String { description }
+    var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// Which session a state belongs to, and which version of it this is.

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// What became of an event.
 public enum Outcome: Sendable {
@@ -27,8 +27,8 @@ public enum Withdrawal: Sendable {
     case carriedOut
     /// It was not carried out, or never sent.
     case notCarriedOut
-    /// The server could not be asked. It is asked again before the next event is sent; `SessionUpdate.settled` reports
-    /// the result.
+    /// The server could not be asked. It is asked as soon as it is heard again, at the latest before the next event is
+    /// sent; `SessionUpdate.settled` reports the result.
     case unknown
 }
 
@@ -53,6 +53,8 @@ public enum SessionEnd: String, OpenEnum {
 public enum SessionError: Error, Sendable {
     /// `open`, `redeem` or `resume` comes first.
     case notOpen
+    /// The server's address is not an `http` or `https` URL with a host.
+    case badAddress(URL)
     case ended(SessionEnd)
     /// The server's answer. `problem.kind` says why.
     case refused(Problem)

@@ -42,6 +42,7 @@ public import Observation
         while !Task.isCancelled {
             do {
                 state = try await session.start(app: app, link: link, client: client)
+                isDisconnected = false
                 break
             } catch .unreachable {
                 isDisconnected = true
@@ -109,7 +110,8 @@ public import Observation
         case .connected: isDisconnected = false
         case .disconnected: isDisconnected = true
         case .settled(.notCarriedOut): notice = "What you did last was not done."
-        case .settled, .storageFailed: break
+        case .settled(.carriedOut): notice = "What you did last was done."
+        case .settled(.unknown), .storageFailed: break
         case .ended(let reason): end = reason
         }
     }
@@ -125,6 +127,7 @@ extension SessionError {
     var words: String {
         switch self {
         case .notOpen: "There is no session."
+        case .badAddress: "The server's address is wrong."
         case .ended: "The session is over."
         case .refused(let problem): problem.words
         case .unreachable: "There is no connection to the server."

@@ -34,6 +34,70 @@ import FoundationNetworking
         #expect(await first.value.isDone)
         #expect(await session.post(.selectTab("home")).isDone)
     }
+
+    /// A key on the way that has never arrived, as it is saved before an event is sent.
+    private static func storageWithEvent() async throws -> MemoryStorage {
+        let storage = MemoryStorage()
+        try await TestServer.open("shop", storage: storage)
+        let key = #""event":"00000000-1111-2222-3333-444444444444","id""#
+        try storage.save(Data(storage.text.replacing(#""id""#, with: key).utf8))
+        return storage
+    }
+
+    @Test(arguments: [true, false])
+    func `what became of an event is reported as soon as the server is heard again`(follows: Bool) async throws {
+        let session = try LossTests.session(try await LossTests.storageWithEvent())
+        Network.isThere = false
+        await #expect(throws: SessionError.self) { try await session.resume(within: .milliseconds(100)) }
+        var updates = await session.updates().makeAsyncIterator()
+        guard case .settled(.unknown) = await updates.next() else { throw Unexpected("no first report") }
+
+        Network.isThere = true
+        let following = Task { if follows { await session.follow() } else { _ = try? await session.read() } }
+        defer { following.cancel() }
+
+        while let update = await updates.next() {
+            guard case .settled(let withdrawal) = update else { continue }
+            guard case .notCarriedOut = withdrawal else { throw Unexpected(withdrawal) }
+            break
+        }
+    }
+
+    @Test func `a loss is reported once, whoever notices it`() async throws {
+        let session = try LossTests.session()
+        try await session.open(app: "shop")
+        let updates = await session.updates()
+        Network.isThere = false
+        let following = Task { await session.follow() }
+        defer { following.cancel() }
+
+        let post = Task { await session.post(.selectTab("cart"), within: .seconds(20)) }
+        try await Task.sleep(for: .milliseconds(900))
+        Network.isThere = true
+        await session.retryNow()
+        #expect(await post.value.isDone)
+
+        var losses = 0
+        for await update in updates {
+            if case .disconnected = update { losses += 1 }
+            if case .connected = update { break }
+        }
+        #expect(losses == 1)
+    }
+
+    @Test func `a start has a deadline, and an address that is none is refused at once`() async throws {
+        let session = try LossTests.session()
+        Network.isThere = false
+        await #expect(throws: SessionError.self) { try await session.start(app: "shop", within: .milliseconds(100)) }
+        for address in ["ftp://127.0.0.1", "shop", "http:"] {
+            let session = NavigationSession(server: try #require(URL(string: address)), storage: NoStorage())
+            do {
+                try await session.start(app: "shop")
+            } catch {
+                guard case .badAddress = error else { throw Unexpected(error) }
+            }
+        }
+    }
 }
 
 /// The network of the sessions that use `transport`.

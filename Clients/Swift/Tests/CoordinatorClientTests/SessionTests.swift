@@ -163,6 +163,47 @@ import Testing
         #expect(drawn == ["product", "home?", "home", "product"])
     }
 
+    @Test(arguments: [false, true])
+    func `a double tap on back, which is drawn at once, pops one screen`(namesScreen: Bool) async throws {
+        let session = try await TestServer.open("shop", link: "/products/42", drawsEarly: true)
+        await session.post(NavigationEvent("related", ["id": 7]))
+        let seen = try #require(await session.drawn?.visible.key)
+
+        async let first = session.post(.back, on: namesScreen ? seen : nil)
+        async let second = session.post(.back, on: namesScreen ? seen : nil)
+
+        let outcomes = await [first, second]
+        #expect(outcomes.filter(\.isDone).count == 1)
+        #expect(await session.state?.visible.params == ["id": 42])
+    }
+
+    @Test func `a text in a number's field is refused in words that say so`() async throws {
+        let session = try await TestServer.open("shop")
+        let form = try #require(await session.state?.controls.first { $0.fields.contains { $0.kind == .integer } })
+        let values = form.fields.map { ($0.id, $0.value(of: "many")) }
+
+        let outcome = await session.post(form.event(entering: Dictionary(values) { $1 }.compactMapValues { $0 }))
+
+        guard case .invalid(let problem) = outcome else { throw Unexpected(outcome) }
+        #expect(problem.errors.map(\.code) == ["type"])
+    }
+
+    @Test(arguments: [
+        (#""id":"s_"#, #""id":"s\u00f6 /"#), (#""token":""#, #""token":"\n"#), (#""id""#, #""event":"x/y","id""#),
+    ])
+    func `a damaged storage is as good as an empty one`(damage: (String, String)) async throws {
+        let storage = MemoryStorage()
+        try await TestServer.open("shop", storage: storage)
+        let damaged = storage.text.replacing(damage.0, with: damage.1)
+        try #require(damaged != storage.text)
+        try storage.save(Data(damaged.utf8))
+
+        let session = NavigationSession(server: try TestServer.url, storage: storage)
+        try await session.start(app: "shop")
+
+        #expect(await session.post(.selectTab("cart")).isDone)
+    }
+
     @Test func `content is fetched again only if it has changed`() async throws {
         let session = try await TestServer.open("list-detail")
         await session.post(NavigationEvent("select", ["id": 2]))

@@ -89,10 +89,25 @@ import Testing
         #expect(fields.map(\.id) == ["mail", "size", "gift", "many", "tags"])
         #expect(fields[0].title == "E-mail")
         #expect(fields[1].value(of: "M") == "M")
-        #expect(fields[1].value(of: "L") == nil)
+        #expect(fields[1].value(of: "L") == "L", "the server says what can be chosen")
         #expect(fields[3].value(of: "12") == 12)
-        #expect(fields[3].value(of: "x") == nil)
+        #expect(fields[3].value(of: "x") == "x", "the server says that it must be a number")
+        #expect(fields[3].value(of: "") == nil)
         #expect(control.event(entering: ["mail": "a@b.c"]).payload == ["mail": "a@b.c"])
+    }
+}
+
+@Suite struct SecretTests {
+    @Test func `a state that is printed or dumped does not show its token`() throws {
+        let state = try NavigationState.example(more: #""token": "t_secret","#)
+        var dumped = ""
+
+        dump(Outcome.done(state), to: &dumped)
+
+        for text in ["\(state)", "\(Outcome.done(state))", String(reflecting: state), dumped] {
+            #expect(!text.contains("t_secret"))
+            #expect(text.contains("k3"))
+        }
     }
 }
 
@@ -135,6 +150,8 @@ import Testing
 
         #expect(try NavigationState.example(more: flows("")).predicted(after: .dismiss())?.visible.key == "k7")
         #expect(try NavigationState.example(more: flows("")).predicted(after: .dismiss("p1"))?.visible.key == "k3")
+        let both = try #require(try NavigationState.example(more: flows("")).predicted(after: .dismiss()))
+        #expect((both.back?.effect, both.back?.to) == (.dismiss, "k3"))
         for rule in [#""isDismissable": false,"#, #""asks": true,"#] {
             #expect(try NavigationState.example(more: flows(rule)).predicted(after: .dismiss()) == nil)
         }
