@@ -137,7 +137,8 @@ public actor NavigationSession {
     public func redeem(
         _ code: String, label: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
     ) async throws(SessionError) -> NavigationState {
-        try await create(Opening(path: "v1/pairings", code: code, label: label, client: client), savedUntil: .now + limit)
+        let opening = Opening(path: "v1/pairings", code: code, label: label, client: client)
+        return try await create(opening, savedUntil: .now + limit)
     }
 
     /// Ends the session, for every device, and forgets it.
@@ -783,8 +784,10 @@ private struct SavedSession: Codable {
 
     /// Whether it is one that a server understands: a file may have been damaged.
     var isWellFormed: Bool {
-        let isPlain = { (text: String) in text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") } }
-        return isPlain(id ?? "") && id?.isEmpty != true && (token?.text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f } ?? true)
+        let isPlain = { (text: String) in
+            !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "/") }
+        }
+        return id.map(isPlain) ?? true && token.map { isPlain($0.text) } ?? true
             && event.map { UUID(uuidString: $0) != nil } ?? true
             && ["v1/sessions", "v1/pairings"].contains(opening?.path ?? "v1/sessions")
     }

@@ -15,10 +15,60 @@ private func drawsAnApp(server: URL, file: URL) async throws {
     for control in state.controls where control.place == .screen { print(control.title, control.role) }
 }
 
+/// Draws any app in a terminal, and posts what is typed: a number, `b` for back, or nothing to draw again.
+func drawInATerminal(_ session: NavigationSession) async throws {
+    try await session.start(app: "shop")
+    let following = Task { await session.follow() }  // ends at `.ended`, too
+    defer { following.cancel() }
+    while let state = await session.drawn, await session.end == nil {
+        var choices: [(title: String, control: Control?, event: NavigationEvent)] = []
+        print("\n== \(state.alert?.title ?? state.visible.title ?? state.visible.name)")
+        if let alert = state.alert {
+            for button in alert.buttons { choices.append((button.title, nil, .answer(alert, button))) }
+        } else {
+            if let params = state.visible.params { print(params) }
+            for row in state.visible.rows ?? [] {
+                guard let event = NavigationEvent(row) else { print(row.title); continue }
+                choices.append((row.title, nil, event))
+            }
+            for control in state.controls where control.coordinator != nil {
+                choices.append((control.title, control, control.event()))
+            }
+            for tab in (state.presented.last?.stack ?? state.stack).last?.tabs?.items ?? [] {
+                choices.append((tab.title ?? tab.id, nil, .selectTab(tab.id)))
+            }
+        }
+        for (number, choice) in choices.enumerated() { print(number + 1, choice.title) }
+        if state.back != nil { print("b back") }
+        guard let line = readLine() else { return }
+        var event: NavigationEvent = .back
+        if line != "b" {
+            guard let number = Int(line), choices.indices.contains(number - 1) else { continue }
+            var values: [String: JSONValue] = [:]
+            for field in choices[number - 1].control?.fields ?? [] {
+                print(field.title, terminator: ": ")
+                values[field.id] = field.value(of: readLine() ?? "")
+            }
+            event = choices[number - 1].control?.event(entering: values) ?? choices[number - 1].event
+        }
+        switch await session.post(event, on: state.visible.key) {  // the screen that the user saw
+        case .invalid(let problem): for fault in problem.errors { print(fault.field ?? "value", fault.detail) }
+        case .notNow(let problem) where problem.kind != "stale-screen": print(problem.title)
+        case .withdrawn(let withdrawal): print("No connection: \(withdrawal)")
+        case .failed(let error): print(error)
+        default: break
+        }
+    }
+}
+
 private func taps(session: NavigationSession) async {
     await session.post(NavigationEvent("addToCart"))
     await session.post(.selectTab("cart"))
     await session.post(.back)
+}
+
+private func tapsTwice(session: NavigationSession, state: NavigationState) async {
+    await session.post(.back, on: state.visible.key)  // `state` is what the user saw
 }
 
 private func offers(state: NavigationState) {
