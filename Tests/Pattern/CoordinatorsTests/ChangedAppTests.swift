@@ -128,7 +128,80 @@ private enum New {
     }
 }
 
+/// A shelf whose event `show` is called `view` later.
+private enum Shelves {
+    struct Showing: Coordinator {
+        static let name = "shelf"
+
+        enum Event: NavigationEvent {
+            case show(id: Int)
+            case ask
+            static let examples: [Event] = [.show(id: 1), .ask]
+        }
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(
+                Screen(
+                    "shelf", events: ["ask", Control("First", role: .primary, sends: Event.show(id: 1))],
+                    rows: [Row("Emma", sends: Event.show(id: 2))]))
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            guard event.isQuestion else { return }
+            navigator.alert(
+                Alert("Which?", buttons: [AlertButton("third", title: "Third", sends: Event.show(id: 3)), .cancel]))
+        }
+    }
+
+    struct Viewing: Coordinator {
+        static let name = "shelf"
+
+        enum Event: NavigationEvent {
+            case view(id: Int)
+            case ask
+            static let examples: [Event] = [.view(id: 1), .ask]
+            static let aliases = ["show": "view"]
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("shelf")) }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) {
+            if case .view(let id) = event { navigator.push(Screen("book", title: "\(id)")) }
+        }
+    }
+}
+
+extension Shelves.Showing.Event {
+    fileprivate var isQuestion: Bool { if case .ask = self { true } else { false } }
+}
+
 @Suite struct ChangedAppTests {
+    @Test(arguments: [1, 2])
+    func `rows, buttons and alerts that name an event by an alias send the present one`(version: Int) async throws {
+        let app = App("shelves", version: version, root: { Shelves.Viewing() })
+        var old = try await CoordinatorTester(App("shelves", root: { Shelves.Showing() }))
+
+        let listed = try await CoordinatorTester(app, restoring: old.saved)
+        #expect(listed.losses == [] && listed.events.prefix(2) == ["view", "ask"])
+        let key = try #require(old.state.visible?.key)
+        #expect(listed.transition.operations == [.update(key: key)])
+        #expect(
+            ReplayCheck.fault(old.state, TransitionResult(state: listed.state, transition: listed.transition)) == nil)
+        let role = try #require(listed.state.controls.first { $0.title == "First" }).role
+        #expect(role == .primary)
+        for (title, shown) in [("First", "1"), ("Emma", "2")] {
+            var session = listed
+            try await session.tap(title)
+            #expect(session.state.visible?.screen.title == shown)
+        }
+
+        try await old.send("ask")
+        var asked = try await CoordinatorTester(app, restoring: old.saved)
+        #expect(asked.losses == [] && asked.alert?.title == "Which?")
+        try await asked.answer("third")
+        #expect(asked.state.visible?.screen.title == "3")
+    }
+
     @Test(arguments: [1, 2])
     func `a new property takes the value of the blank coordinator`(version: Int) async throws {
         let old = try await CoordinatorTester(Old.app)

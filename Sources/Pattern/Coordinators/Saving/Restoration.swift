@@ -172,6 +172,9 @@ struct Migration {
         state.stack = try saved.stack.restored(in: state)
         for flow in saved.presented ?? [] { state.presented.append(try flow.restored(in: state)) }
         state.alert = saved.alert?.restored
+        if !app.aliases.isEmpty {
+            state.alerts = state.alerts.map { $0.renamingEvents(by: state[$0.coordinator]?.type.aliases ?? [:]) }
+        }
         state.pendingLink = saved.pendingLink
         state.agreedEvent = saved.agreedEvent
         if version < app.version { state.forEachScreen { migrate($0, in: state) } }
@@ -272,7 +275,8 @@ struct Migration {
 
     private mutating func draw(_ placed: PlacedScreen, in run: inout TransitionRun) {
         guard let coordinator = run.state[placed.coordinator] else { return }
-        let migrated = migratedScreens[placed.key] ?? placed.labelled
+        var migrated = migratedScreens[placed.key] ?? placed.labelled
+        migrated.renameEvents(by: coordinator.type.aliases)
         var screen = coordinator.drawing(of: migrated, in: run.state.context)
         for (index, label) in screen.tabs.enumerated() {
             if let id = migrated.tabs.first(where: { $0.stack == label.stack })?.id { screen.tabs[index].id = id }
@@ -315,6 +319,36 @@ struct Migration {
             losses.append(
                 .work(id: work.id, coordinator: before[work.coordinator]?.name ?? "", reason: nil))
         }
+    }
+}
+
+// The events of what was saved, under their present names, see `NavigationEvent.aliases`.
+extension Screen {
+    fileprivate mutating func renameEvents(by aliases: [String: String]) {
+        guard !aliases.isEmpty else { return }
+        events = events?.map { $0.renamed(by: aliases) }
+        for index in rows.indices { rows[index].control = rows[index].control?.renamed(by: aliases) }
+    }
+}
+
+extension Control {
+    fileprivate func renamed(by aliases: [String: String]) -> Control {
+        guard let name = aliases[event] else { return self }
+        var renamed = Control(title, role, name, payload)
+        renamed.isEnabled = isEnabled
+        return renamed
+    }
+}
+
+extension PresentedAlert {
+    fileprivate func renamingEvents(by aliases: [String: String]) -> PresentedAlert {
+        var alert = alert
+        for index in alert.buttons.indices {
+            guard let event = alert.buttons[index].event, let name = aliases[event.name] else { continue }
+            alert.buttons[index].event = EncodedEvent(name: name, payload: event.payload)
+        }
+        return PresentedAlert(
+            key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, askedFor: askedFor, next: next)
     }
 }
 
