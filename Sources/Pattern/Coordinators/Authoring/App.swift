@@ -220,7 +220,8 @@ public final class App: Sendable {
     /// Begins the first transition of a session.
     ///
     /// - Parameters:
-    ///   - link: opened as soon as the tree has started: a path, or a URL of one of the app's origins.
+    ///   - link: opened as soon as the tree has started: a path, or a URL of one of the app's origins. If a coordinator
+    ///     throws then and `onError` has an alert for it, the session begins without the link, and with the alert.
     ///   - client: what the client says about itself.
     public func beginLaunch(
         at now: Date, link path: String? = nil, client: ClientInfo? = nil
@@ -229,7 +230,7 @@ public final class App: Sendable {
         if let client { state.client = client }
         var run = TransitionRun(of: self, on: state, at: now, event: nil)
         try run.startRoot()
-        if let path { try run.open(link(path)) }
+        if let path { run.state.pendingLink = PendingLink(path: try link(path).path, coordinator: nil) }
         return run
     }
 

@@ -381,13 +381,15 @@ extension TransitionRun {
         return true
     }
 
-    /// Opens the link that has waited for an answer, as if the client had posted it after this transition: coordinators
-    /// are asked whether it may leave the screen. If it cannot be opened, it is dropped, and the answer counts.
+    /// Opens the link that has waited for an answer, or for the start of its session, as if the client had posted it
+    /// after this transition: coordinators are asked whether it may leave the screen, except that of a new session, which
+    /// nobody has seen. If it cannot be opened, it is dropped, and the answer counts; a session begins only if the app
+    /// has an alert for the error.
     ///
     /// - Parameter before: the result without the link.
     /// - Returns: the result with it. It is the same if the user still has something to answer, or has agreed to an
     ///   event that the client posts again.
-    func openingWaitingLink(after before: TransitionResult) async -> TransitionResult {
+    func openingWaitingLink(after before: TransitionResult) async throws(NavigationError) -> TransitionResult {
         guard cause == .event, prospect == nil, let path = state.pendingLink?.path, state.alert == nil,
             state.agreedEvent == nil
         else { return before }
@@ -396,13 +398,16 @@ extension TransitionRun {
         let open = PostedEvent(BuiltInEvent.open.rawValue, payload: ["path": .string(path)], address: event?.address)
         var run = TransitionRun(of: app, on: state, at: now, event: open)
         (run.origin, run.wrapper, run.observer, run.device) = (origin, wrapper, observer, device)
+        let isLaunch = event == nil
+        run.leavesWithoutAsking = isLaunch
         do throws(NavigationError) {
             try run.open(app.link(path))
-            await keepSpare(of: self)
+            if !isLaunch { await keepSpare(of: self) }
             let after = try await run.result()
             let transition = before.transition.followed(by: after, since: original)
             return TransitionResult(state: after.state, transition: transition, caught: after.caught)
         } catch {
+            if isLaunch { throw error }
             return TransitionResult(state: state, transition: before.transition, caught: error)
         }
     }

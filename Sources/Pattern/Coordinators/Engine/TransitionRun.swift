@@ -143,7 +143,7 @@ public struct TransitionRun: Sendable {
         if try redraw(screens) { screens = state.screens }
         let result = try checked(screens)
         guard state.pendingLink?.waitsForAnswer == true else { return result }
-        return await openingWaitingLink(after: result)
+        return try await openingWaitingLink(after: result)
     }
 
     func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {

@@ -31,12 +31,11 @@ extension SessionHost {
         guard let app = apps.first(where: { request.app == nil || $0.name == request.app }) else { throw .unknownApp }
         return try await create(once) { (id) async throws(SessionError) in
             let now = self.now()
-            return (
-                app,
-                try await self.launched(app, id, once: once) { () throws(NavigationError) in
-                    try app.beginLaunch(at: now, link: request.link, client: request.client)
-                }, nil
-            )
+            let first = try await self.launched(app, id, once: once) { () throws(NavigationError) in
+                try app.beginLaunch(at: now, link: request.link, client: request.client)
+            }
+            self.reportCaught(first, in: id, of: app)
+            return (app, first, nil)
         }
     }
 
