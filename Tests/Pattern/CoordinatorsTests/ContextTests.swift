@@ -174,3 +174,29 @@ private struct GrowingCoordinator: Coordinator {
 
     func render(_ screen: inout Screen, in context: NavigationContext) { screen.title? += "a" }
 }
+
+/// A menu whose text is fetched as content, in the user's language.
+private struct MenuCoordinator: Coordinator {
+    func start(_ navigator: inout Navigator) {
+        navigator.setStack([Screen("counter"), Screen("menu", hasContent: true)])
+    }
+
+    func content(of screen: Screen, in context: ContentContext) -> JSONObject {
+        ["soup": context.client.language == "de" ? "Suppe" : "Soup"]
+    }
+}
+
+@Suite struct TranslatedContentTests {
+    @Test func `clients fetch contents again after the user has changed the language, and only then`() async throws {
+        var session = try await CoordinatorTester(App("menu", root: { MenuCoordinator() }))
+        let key = try #require(session.state.visible?.key)
+
+        try await session.send("describeClient", ["locale": "de-AT"])
+        #expect(session.state.screens.map(\.screen.contentVersion) == [0, 1])
+        #expect(session.transition.operations == [.update(key: key)])
+        #expect(try await session.content() == ["soup": "Suppe"])
+
+        try await session.send("describeClient", ["locale": "de-AT", "version": "2"])
+        #expect(session.state.visible?.screen.contentVersion == 1 && session.transition.operations.isEmpty)
+    }
+}

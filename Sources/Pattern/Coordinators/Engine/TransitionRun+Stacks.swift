@@ -269,13 +269,21 @@ extension TransitionRun {
             }
         }
         let before = operations.count
+        let isTranslated = isAffected && hasChangedLanguage
         for screen in screens where isAffected || called.contains(screen.coordinator) {
             guard let coordinator = state[screen.coordinator] else { continue }
             let before = screen.labelled
-            let drawn = coordinator.drawing(of: before, in: context)
+            var drawn = coordinator.drawing(of: before, in: context)
+            if isTranslated, drawn.hasContent { drawn.contentVersion += 1 }
             if drawn != before { try redraw(screen, as: drawn, "render(\(drawn.name))", by: coordinator) }
         }
         return operations.count > before
+    }
+
+    /// Whether the client has said that its user reads another language: contents may be in the former one.
+    private var hasChangedLanguage: Bool {
+        event?.type == BuiltInEvent.describeClient.rawValue && cause == .event
+            && state.client.locale != original.client.locale
     }
 
     /// - Parameter request: names the request or the function that the screen comes from, for its author.
