@@ -3,8 +3,8 @@ public import Coordinators
 /// The parts of an app that random walks have reached, and those that they have not.
 ///
 /// The app's declaration names all coordinators, events, links and the signals of other systems. Other signals are known
-/// only if a timer was to send them, or if an effect has; screens and alerts only if a session has had them, or if the
-/// test names them.
+/// only if a timer was to send them, or if an effect has; screens only if a coordinator declares them in `screens`, a
+/// session has had them, or the test names them; alerts only for the last two reasons.
 public struct Coverage: Sendable, CustomStringConvertible {
     /// The parts that were not reached, in alphabetical order: `coordinator cart`, `event cart.pay`,
     /// `signal cart.paid`, `link /films/{id}`, `screen receipt`, `alert Sure?`, `button Sure?/yes`.
@@ -14,7 +14,7 @@ public struct Coverage: Sendable, CustomStringConvertible {
     public var share: Double { known.isEmpty ? 1 : Double(reached.count) / Double(known.count) }
 
     /// Sentences about what the author can hardly want, though it is no error: those of `CoordinatorTester.warnings`,
-    /// and flows that nothing ends.
+    /// screens that do not keep to their declarations, and flows that nothing ends.
     public var warnings: [String] {
         warned.sorted() + (findings.hiddenScreens + findings.blockingCalls + findings.endlessFlows).map { "\($0)." }
     }
@@ -31,7 +31,7 @@ public struct Coverage: Sendable, CustomStringConvertible {
         }
         known.formUnion(app.externalSignals.map(Coverage.signal))
         known.formUnion(app.links.map { "link \($0.text)" })
-        known.formUnion(screens.map { "screen \($0)" } + alerts.map { "alert \($0)" })
+        known.formUnion((app.declaredScreens + screens).map { "screen \($0)" } + alerts.map { "alert \($0)" })
     }
 
     /// How many parts were reached, which ones were not, and the warnings.
@@ -69,11 +69,14 @@ public struct Coverage: Sendable, CustomStringConvertible {
             guard let signal = work.signal, let coordinator = state[work.coordinator] else { continue }
             known.insert(Coverage.signal((coordinator.name, signal)))
         }
-        warned.formUnion(state.warnings)
+        warned.formUnion(state.warnings + state.breaches(ofScreensOf: app).map { "\($0)." })
         for coordinator in state.coordinators { reach("coordinator \(coordinator.name)") }
         for name in result.transition.finished + result.transition.dismissed { reach("coordinator \(name)") }
         // A user sees the screens in the tabs, and never the one that holds them.
         known.formUnion(state.screens.filter { $0.tabs == nil }.map { "screen \($0.screen.name)" })
+        for placed in state.screens where placed.tabs != nil && known.contains("screen \(placed.screen.name)") {
+            reach("screen \(placed.screen.name)")
+        }
         if let visible = state.visible { reach("screen \(visible.screen.name)") }
         if let alert = state.alert?.alert {
             reach("alert \(alert.title)")

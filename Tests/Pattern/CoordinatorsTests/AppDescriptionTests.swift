@@ -67,6 +67,50 @@ import Testing
         }
     }
 
+    /// Says in a session what its event's form is like.
+    struct Counter: Coordinator {
+        enum Event: NavigationEvent {
+            case order(count: Int)
+            static let examples: [Event] = [.order(count: 1)]
+        }
+
+        private var left = 3
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("counter")) }
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) { left = 0 }
+        func title(of event: Event, in context: NavigationContext) -> String { "Order up to \(left)" }
+        func fields(of event: Event, in context: NavigationContext) -> [Field] {
+            [Field("count", "How many", minimum: 1, maximum: .integer(left))]
+        }
+    }
+
+    @Test func `an event has the title and the bounds of the first session that offers it`() async throws {
+        let app = App("counter", root: { Counter() })
+        let description = AppDescription(app)
+        #expect(try AppDescriptionTests.event(of: description)["source"] == nil)
+        var session = try await CoordinatorTester(app)
+
+        description.observe(session.state)
+        try await session.send("order", ["count": 2])
+        description.observe(session.state)
+
+        let event = try AppDescriptionTests.event(of: description)
+        #expect(event["title"] == "Order up to 3" && event["source"] == "observed")
+        let count = event["schema"]?["properties"]?["count"]
+        #expect(count?["title"] == "How many" && count?["maximum"] == 3)
+    }
+
+    private static func event(of description: AppDescription) throws -> JSON {
+        let json = try JSON(parsing: JSONWriter.bytes(capacity: 1024, description.write))
+        return try #require(json["coordinators"]?.array?.first?["events"]?.array?.first)
+    }
+
+    @Test func `a screen's parameters are set from a type`() {
+        var screen = Screen("product")
+        screen.setParams(Catalog.Product(id: 9, note: "old"))
+        #expect(screen.params == ["id": 9, "note": "old"])
+    }
+
     static func description(of app: App) throws -> JSON {
         try JSON(parsing: JSONWriter.bytes(capacity: 1024, AppDescription(app).write))
     }
@@ -180,7 +224,12 @@ import Testing
         }
         struct Unfit: Coordinator {
             static let screens = ["home"]
+            enum Event: NavigationEvent, CaseIterable {
+                case go
+                static let aliases = ["leave"]
+            }
             func start(_ navigator: inout Navigator) {}
+            func handle(_ event: Event, _ navigator: inout Navigator) {}
         }
 
         let app = App("odd", root: { Catalog() }, coordinators: [Other.self, Unfit.self])
@@ -193,6 +242,7 @@ import Testing
                 "app “odd”: other.Event.aliases has “come”, which is an event",
                 "app “odd”: other.Event.aliases has “depart”, which is no event of it",
                 "app “odd”: unfit.screens is no list of them: write “static let screens: [ScreenType] = […]”",
+                #"app “odd”: unfit.Event.aliases must be a [String: String]: ["former name": "present name"]"#,
                 "app “odd”: catalog and other declare different screens “product”",
             ])
     }

@@ -246,6 +246,30 @@ import Testing
         #expect(result.code == 1)
     }
 
+    @Test func `bounds of a session are compared with those of a session, not with what is declared without one`()
+        async throws
+    {
+        func description(_ source: String, _ maximum: Int) -> String {
+            """
+            {"name": "bounds", "version": 1, "builtInEvents": [], "links": [], "coordinators": [{"name": "bounds",
+             "events": [{"type": "order", "title": "Order", \(source) "schema": {"type": "integer",
+               "maximum": \(maximum)}}]}]}
+            """
+        }
+        let file = FileManager.default.temporaryDirectory.appending(path: "description-\(UUID())").path
+        let old = file + "-old"
+        defer { for path in [file, old] { try? FileManager.default.removeItem(atPath: path) } }
+        let observed = #""source": "observed","#
+        try description(observed, 5).write(toFile: file, atomically: true, encoding: .utf8)
+
+        for (source, isCompared) in [(observed, true), ("", false)] {
+            try description(source, 9).write(toFile: old, atomically: true, encoding: .utf8)
+            let result = try await Program.coordinatord("describe", "bounds", "--from", file, "--compare", old).exit()
+            #expect(result.output.contains("a lower maximum now, 5") == isCompared, "\(result)")
+            #expect(result.code == (isCompared ? 1 : 0))
+        }
+    }
+
     @Test func `an alias keeps an event's old name`() async throws {
         let result = try await comparison(
             of: "naming",

@@ -252,7 +252,7 @@ public enum EndReason: String, Sendable, Codable, CaseIterable {
     case expired
     /// The session was relaunched.
     case relaunched
-    /// An ancestor has called `endChildren`.
+    /// An ancestor has called `endChildren`, or `setTabs` without the coordinator's tab.
     case removed
 }
 

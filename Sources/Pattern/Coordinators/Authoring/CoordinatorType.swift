@@ -55,7 +55,7 @@ final class CoordinatorType: Sendable {
         let links = C.linkPatterns ?? []
         self.links = links
         self.screens = C.screenTypes ?? []
-        self.aliases = C.Event.aliases
+        self.aliases = C.eventAliases ?? [:]
         self.isTabBarDelegate = type is any TabBarDelegate.Type
         self.isStackDelegate = type is any StackDelegate.Type
         self.isToldOfDevices = C.PairingResult.self != Undeclared.self

@@ -5,6 +5,9 @@ public import JSONCoding
 /// A client posts `{"type": "submit", "payload": {"email": "…"}}` for `case submit(email: String)`. A single unlabelled
 /// value is the payload itself; a case without values takes no payload.
 public protocol NavigationEvent: Codable, Sendable {
+    /// The type of `aliases`: inferred, so that a declaration with another type than `[String: String]` is noticed.
+    associatedtype AliasList = Undeclared
+
     /// At least one value of each case. The first one of each gives the event's name, its payload's fields and its
     /// documentation; random walks send them all. An event without an example does not exist for clients: a screen that
     /// offers it is refused, and so is sending it with a `CoordinatorTester`.
@@ -19,19 +22,22 @@ public protocol NavigationEvent: Codable, Sendable {
     /// the words of its name. Read from the first example, like `title`.
     var fields: [Field] { get }
 
-    /// The former names of events, with their present ones: `["buy": "purchase"]`. An event that is posted under a former
-    /// name is treated as if it had the present one, so that clients from before a renaming go on. Its payload must be
-    /// of the present form. States list only the present names. By default there are none.
-    static var aliases: [String: String] { get }
+    /// The former names of events, with their present ones, `[String: String]`: `["buy": "purchase"]`. An event that is
+    /// posted under a former name is treated as if it had the present one, so that clients from before a renaming go on,
+    /// and so are the controls, rows and alerts of sessions that were saved before it. Its payload must be of the present
+    /// form. States list only the present names. By default there are none.
+    static var aliases: AliasList { get }
 }
 
 extension NavigationEvent {
     public var title: String { readableName }
     public var fields: [Field] { [] }
-    public static var aliases: [String: String] { [:] }
-
     /// The words of the event's name: “Add to cart” for `addToCart`.
     public var readableName: String { EncodedEvent(self)?.name.sentence ?? "" }
+}
+
+extension NavigationEvent where AliasList == Undeclared {
+    public static var aliases: Undeclared { Undeclared() }
 }
 
 extension NavigationEvent where Self: CaseIterable {

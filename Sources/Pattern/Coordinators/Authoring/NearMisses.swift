@@ -8,8 +8,9 @@ public import JSONCoding
 /// declares one of these functions, the function's associated type is not `Undeclared`, and `App.problems` names the
 /// function. A misspelt function that is private does not compile, because it matches a requirement of this protocol.
 ///
-/// Two mistakes are not noticed, because a coordinator may well have such functions and call them itself: another base
-/// name, and `childDidFinish` for one type of child instead of `any Coordinator`.
+/// Some mistakes are not noticed, because a coordinator may well have such functions and call them itself: another base
+/// name, `childDidFinish` for one type of child instead of `any Coordinator`, and `childDidDeliver` for one type of value
+/// instead of `any Sendable`. The last one is an error as soon as a child delivers.
 public protocol NearMisses {
     associatedtype FinishNearMiss = Undeclared
     associatedtype BareFinishNearMiss = Undeclared
@@ -36,6 +37,8 @@ public protocol NearMisses {
     associatedtype BareScreenRemovalNearMiss = Undeclared
     associatedtype EndNearMiss = Undeclared
     associatedtype BareEndNearMiss = Undeclared
+    associatedtype EndContextNearMiss = Undeclared
+    associatedtype EndNavigatorNearMiss = Undeclared
     associatedtype PairingNearMiss = Undeclared
     associatedtype BarePairingNearMiss = Undeclared
 
@@ -101,6 +104,14 @@ public protocol NearMisses {
     func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws -> EndNearMiss
     @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
     func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) async throws -> BareEndNearMiss
+    @available(*, deprecated, message: "write sessionWillEnd(_:in:), in an EffectContext")
+    mutating func sessionWillEnd(
+        _ reason: EndReason, in context: NavigationContext
+    ) async throws -> EndContextNearMiss
+    @available(*, deprecated, message: "write sessionWillEnd(_:in:), in an EffectContext")
+    mutating func sessionWillEnd(
+        _ reason: EndReason, _ navigator: inout Navigator
+    ) async throws -> EndNavigatorNearMiss
     @available(*, deprecated, message: "write deviceDidPair(_:_:)")
     mutating func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) async throws -> PairingNearMiss
     @available(*, deprecated, message: "write deviceDidPair(_:_:)")
@@ -142,6 +153,8 @@ extension NearMisses {
     public mutating func screenWasRemoved(_ screen: Screen) -> Undeclared { .init() }
     public func sessionWillEnd(_ reason: EndReason, context: EffectContext) -> Undeclared { .init() }
     public func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) -> Undeclared { .init() }
+    public mutating func sessionWillEnd(_ reason: EndReason, in context: NavigationContext) -> Undeclared { .init() }
+    public mutating func sessionWillEnd(_ reason: EndReason, _ navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func deviceDidPair(_ device: PairedDevice) -> Undeclared { .init() }
 }
@@ -194,6 +207,11 @@ extension Coordinator {
             ),
             (EndNearMiss.self, "sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"),
             (BareEndNearMiss.self, "sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
+            (
+                EndContextNearMiss.self, "sessionWillEnd(_:in:) for a NavigationContext",
+                "sessionWillEnd(_:in:) for an EffectContext"
+            ),
+            (EndNavigatorNearMiss.self, "sessionWillEnd(_:_:) for a Navigator", "sessionWillEnd(_:in:)"),
             (PairingNearMiss.self, "deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"),
             (BarePairingNearMiss.self, "deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]
@@ -225,6 +243,14 @@ extension Coordinator {
         return (everywhere as? [Event])?.compactMap { EncodedEvent($0)?.name } ?? everywhere as? [String]
     }
 
+    /// The former names of events, with their present ones.
+    ///
+    /// - Returns: `nil` if what is declared as `aliases` is no dictionary of names.
+    static var eventAliases: [String: String]? {
+        let aliases = Event.aliases
+        return aliases is Undeclared ? [:] : aliases as? [String: String]
+    }
+
     /// The declared kinds of screens.
     ///
     /// - Returns: `nil` if what is declared as `screens` is no list of them.
@@ -246,12 +272,18 @@ extension Coordinator {
             let declared = list.split(separator: ".").last ?? ""
             return "\(name).\(list) is no list of them: write “static let \(declared): [\(type)] = […]”"
         }
-        return (dependencyTypes == nil ? [problem("dependencies", "any Any.Type")] : [])
-            + (linkPatterns == nil ? [problem("links", "LinkPattern")] : [])
-            + (eventsEverywhere == nil ? [problem("everywhere", "Event")] : [])
-            + (screenTypes == nil ? [problem("screens", "ScreenType")] : [])
-            + (externalSignals == nil ? [problem("Signal.external", "Signal")] : [])
-            + (FieldList.self == Undeclared.self || FieldList.self == [Field].self
-                ? [] : ["\(name).fields(of:in:) must return [Field]"])
+        var problems: [String] = []
+        if dependencyTypes == nil { problems.append(problem("dependencies", "any Any.Type")) }
+        if linkPatterns == nil { problems.append(problem("links", "LinkPattern")) }
+        if eventsEverywhere == nil { problems.append(problem("everywhere", "Event")) }
+        if screenTypes == nil { problems.append(problem("screens", "ScreenType")) }
+        if externalSignals == nil { problems.append(problem("Signal.external", "Signal")) }
+        if eventAliases == nil {
+            problems.append(#"\#(name).Event.aliases must be a [String: String]: ["former name": "present name"]"#)
+        }
+        if FieldList.self != Undeclared.self, FieldList.self != [Field].self {
+            problems.append("\(name).fields(of:in:) must return [Field]")
+        }
+        return problems
     }
 }

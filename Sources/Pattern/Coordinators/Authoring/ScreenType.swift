@@ -95,6 +95,13 @@ extension Screen {
         try? JSON.object(params).decode(as: type)
     }
 
+    /// Replaces the parameters, as in `render`.
+    ///
+    /// - Parameter params: what is not encoded as an object of JSON is refused when the screen is drawn.
+    public mutating func setParams(_ params: some ScreenParameters) {
+        self.params = (try? JSONObject(encoding: params)) ?? Screen.unencodable
+    }
+
     /// Parameters that no screen may have, so that the engine refuses the screen instead of showing it without them.
     private static let unencodable: JSONObject = ["params": .number(.nan)]
 }

@@ -8,11 +8,13 @@ public import JSONCoding
 /// ```
 ///
 /// At first it has the screens that the app declares. `observe` adds what a session shows: other screens, the titles,
-/// events and tabs of all of them, and alerts. Used on one thread.
+/// events and tabs of all of them, alerts, and what coordinators say of their events in a session. Used on one thread.
 public final class AppDescription: JSONWritable {
     private let app: App
     private var screens: [DescribedScreen] = []
     private var alerts: [DescribedAlert] = []
+    /// The events that a state has accepted, by the names of coordinator and event, as the first one offered them.
+    private var offered: [[String]: OfferedEvent] = [:]
     /// Sentences, without a full stop, about screens that do not keep to their declarations.
     package private(set) var warnings: [String] = []
 
@@ -38,24 +40,18 @@ public final class AppDescription: JSONWritable {
     package func observe(_ state: NavigationState) {
         for placed in state.screens {
             guard let coordinator = state[placed.coordinator] else { continue }
-            let screen = placed.screen
-            let position = position(of: screen.name, of: coordinator.name)
-            screens[position].observe(placed)
-            if let declared = screens[position].type {
-                let faults = SchemaCheck.faults(of: .object(screen.params), declared.params ?? [:], at: ["params"])
-                for fault in faults {
-                    warn("\(fault.path.joined(separator: ".")) of the declared screen “\(screen.name)” \(fault.reason)")
-                }
-                if declared.params == nil, !screen.params.isEmpty {
-                    warn("the screen “\(screen.name)” is declared without parameters, and has some")
-                }
-            } else if !coordinator.type.screens.isEmpty {
-                warn("\(coordinator.name) shows the screen “\(screen.name)”, which its screens do not list")
-            }
+            screens[position(of: placed.screen.name, of: coordinator.name)].observe(placed)
+        }
+        for sentence in state.breaches(ofScreensOf: app) where !warnings.contains(sentence) {
+            warnings.append(sentence)
         }
         if state.alert == nil, let visible = state.visible, let coordinator = state[visible.coordinator] {
             let position = position(of: visible.screen.name, of: coordinator.name)
-            state.forEachAcceptedEvent { _, event, _ in screens[position].events.insert(event.number) }
+            state.forEachAcceptedEvent { recipient, event, _ in
+                screens[position].events.insert(event.number)
+                let name = [recipient.name, event.name]
+                if offered[name] == nil { offered[name] = OfferedEvent(event, by: recipient, in: state.context) }
+            }
         }
         for presented in state.alerts {
             let alert = DescribedAlert(presented.alert, of: state[presented.coordinator]?.name ?? "")
@@ -67,8 +63,58 @@ public final class AppDescription: JSONWritable {
         }
     }
 
-    private func warn(_ sentence: String) {
-        if !warnings.contains(sentence) { warnings.append(sentence) }
+}
+
+extension NavigationState {
+    /// Sentences, without a full stop, about screens that do not keep to what the app's coordinators declare of them.
+    package func breaches(ofScreensOf app: App) -> [String] {
+        guard app.declaresScreens else { return [] }
+        var breaches: [String] = []
+        for placed in screens {
+            guard let coordinator = self[placed.coordinator] else { continue }
+            let screen = placed.screen
+            if let declared = app.declaration(ofScreen: screen.name) {
+                let faults = SchemaCheck.faults(of: .object(screen.params), declared.params ?? [:], at: ["params"])
+                for fault in faults {
+                    breaches.append(
+                        "\(fault.path.joined(separator: ".")) of the declared screen “\(screen.name)” \(fault.reason)")
+                }
+                if declared.params == nil, !screen.params.isEmpty {
+                    breaches.append("the screen “\(screen.name)” is declared without parameters, and has some")
+                }
+            } else if !coordinator.type.screens.isEmpty {
+                breaches.append(
+                    "\(coordinator.name) shows the screen “\(screen.name)”, which its screens do not list")
+            }
+        }
+        return breaches
+    }
+}
+
+extension App {
+    fileprivate var declaresScreens: Bool { types.contains { !$0.screens.isEmpty } }
+
+    /// The names of the screens that its coordinators declare.
+    package var declaredScreens: [String] { types.flatMap { $0.screens.map(\.name) } }
+
+    fileprivate func declaration(ofScreen name: String) -> ScreenType? {
+        for type in types {
+            if let screen = type.screens.first(where: { $0.name == name }) { return screen }
+        }
+        return nil
+    }
+}
+
+/// What a coordinator says of one of its events in a session, see `Coordinator.title(of:in:)` and `fields(of:in:)`.
+private struct OfferedEvent {
+    let title: String?
+    /// The schema of the payload; `nil` if the coordinator does not declare `fields(of:in:)`.
+    let schema: JSON?
+
+    init(_ event: EventShape, by recipient: LivingCoordinator, in context: NavigationContext) {
+        let type = recipient.type
+        title = type.title(recipient.coordinator, event.number, context)
+        schema = type.fields.flatMap { event.schema(with: $0(recipient.coordinator, event.number, context)) }
     }
 }
 
@@ -183,10 +229,10 @@ extension AppDescription {
                 "events",
                 coordinator.events.map { event in
                     let former = coordinator.aliases.filter { $0.value == event.name }.keys.sorted()
-                    return EventDescription(event, aliases: former)
+                    return EventDescription(event, offered[[coordinator.name, event.name]], aliases: former)
                 })
             if !coordinator.signals.isEmpty {
-                writer.member("signals", coordinator.signals.map { EventDescription($0, aliases: []) })
+                writer.member("signals", coordinator.signals.map { EventDescription($0, nil, aliases: []) })
             }
         }
     }
@@ -244,10 +290,15 @@ private struct EventDescription: JSONWritable {
     let title: String
     let payload: JSON?
     let schema: JSON?
+    /// Whether the schema has the bounds of a session.
+    var isObserved = false
     var aliases: [String] = []
 
-    init(_ shape: EventShape, aliases: [String]) {
-        (type, title, payload, schema) = (shape.name, shape.title, shape.payload, shape.schema)
+    /// - Parameter offered: how a session offered it; `nil` if none has.
+    init(_ shape: EventShape, _ offered: OfferedEvent?, aliases: [String]) {
+        (type, title, payload) = (shape.name, offered?.title ?? shape.title, shape.payload)
+        schema = offered?.schema ?? shape.schema
+        isObserved = offered?.schema != nil
         self.aliases = aliases
     }
 
@@ -259,6 +310,7 @@ private struct EventDescription: JSONWritable {
         writer.object { writer in
             writer.member("type", type)
             writer.member("title", title)
+            writer.member("source", ifAny: isObserved ? "observed" : nil)
             writer.member("schema", ifAny: schema)
             writer.name("example")
             writer.object { writer in

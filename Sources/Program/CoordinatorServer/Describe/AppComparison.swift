@@ -9,6 +9,8 @@ struct AppComparison {
     /// Sentences without a full stop, in the order of the older description.
     private(set) var breaks: [String] = []
     private(set) var additions: [String] = []
+    /// Whether the bounds and choices of a payload are compared: not those of a session with what is declared without one.
+    private var comparesBounds = true
 
     init(from old: DescribedApp, to new: DescribedApp) {
         if old.name != new.name { breaks.append("all clients: the app “\(old.name)” is now “\(new.name)”") }
@@ -59,7 +61,9 @@ struct AppComparison {
         let renamed = own?.events.first { $0.aliases?.contains(event.type) == true }
         if let now = same ?? renamed {
             if same == nil { additions.append("“\(event.type)” of \(coordinator) is an alias of “\(now.type)”") }
+            comparesBounds = event.source == now.source
             comparePayloads(event.schema, now.schema, name)
+            comparesBounds = true
         } else if own == nil,
             // Clients do not say to which coordinator they post.
             let other = new.coordinators.flatMap(\.events).first(where: {
@@ -195,6 +199,7 @@ extension AppComparison {
         case (.map(let before), .map(let now)):
             if now.isAnything { break }
             if before.isAnything { breaks.append("\(name): \(place) takes fewer values") }
+        case (.string, .choice) where !comparesBounds, (.choice, .choice) where !comparesBounds: break
         case (.choice(let before), .choice(let now)):
             let gone = before.filter { !now.contains($0) }.map { "“\($0)”" }
             if !gone.isEmpty {
@@ -207,6 +212,7 @@ extension AppComparison {
     }
 
     private mutating func compareBounds(_ old: JSON, _ new: JSON, at place: String, _ name: String) {
+        guard comparesBounds else { return }
         let (old, new) = (Self.unwrapped(old), Self.unwrapped(new))
         for keyword in ["minimum", "minLength"] {
             guard let bound = new[keyword]?.number, bound > old[keyword]?.number ?? -.infinity else { continue }

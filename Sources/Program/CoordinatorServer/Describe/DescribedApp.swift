@@ -7,6 +7,8 @@ struct DescribedApp: Decodable {
     struct Event: Decodable {
         let type: String
         let title: String
+        /// `observed` if the schema has the bounds that a session had.
+        let source: String?
         let schema: JSON?
         let aliases: [String]?
 

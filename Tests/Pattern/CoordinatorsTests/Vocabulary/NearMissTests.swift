@@ -48,6 +48,8 @@ import Testing
         func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {}
         func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws {}
         func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) {}
+        func sessionWillEnd(_ reason: EndReason, in context: NavigationContext) {}
+        func sessionWillEnd(_ reason: EndReason, _ navigator: inout Navigator) {}
         func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) {}
         func deviceDidPair(_ device: PairedDevice) {}
     }
@@ -78,6 +80,8 @@ import Testing
             ("screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:_:)", "extension MisspeltCoordinator: StackDelegate"),
             ("sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"), ("sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
+            ("sessionWillEnd(_:in:) for a NavigationContext", "sessionWillEnd(_:in:) for an EffectContext"),
+            ("sessionWillEnd(_:_:) for a Navigator", "sessionWillEnd(_:in:)"),
             ("deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"), ("deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]
         #expect(

@@ -198,6 +198,16 @@ private struct HollowCoordinator: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("hollow", hasContent: true)) }
 }
 
+/// Declares screens, and shows others.
+private struct PromisingCoordinator: Coordinator {
+    static let screens = [ScreenType("home"), ScreenType("bar"), ScreenType("never")]
+
+    func start(_ navigator: inout Navigator) {
+        navigator.push(
+            Screen("bar"), tabs: [Tab("a", Screen("home", params: ["odd": true])), Tab("b", Screen("other"))])
+    }
+}
+
 @Suite struct RandomWalkTests {
     private static let risky = App(
         "risky", root: { RiskyCoordinator() }, coordinators: [GhostCoordinator.self])
@@ -271,6 +281,18 @@ private struct HollowCoordinator: Coordinator {
             RandomWalkTests.risky, seeds: 0..<3, count: 30, links: ["/ghosts/7"], expecting: [TestError.self],
             atLeast: 0.5)
         #expect(!coverage.missed.contains("link /ghosts/{id:integer}"))
+    }
+
+    @Test func `a screen that is not as declared is warned of, and one that is never shown is missed`() async throws {
+        let coverage = try await RandomWalk.cover(
+            App("promising", root: { PromisingCoordinator() }), seeds: 0..<1, count: 10, atLeast: 0.5)
+
+        #expect(coverage.missed == ["screen never"])
+        #expect(
+            coverage.warnings == [
+                "promising shows the screen “other”, which its screens do not list.",
+                "the screen “home” is declared without parameters, and has some.",
+            ])
     }
 
     @Test func `the same seed gives the same walk`() async throws {
