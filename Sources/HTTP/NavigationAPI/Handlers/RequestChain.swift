@@ -67,7 +67,7 @@ public final class RequestChain: HTTPHandler {
 
     public func response(for refusal: HTTPRefusal, to request: RefusedRequest) -> HTTPResponse {
         links.measures?.add(refusal)
-        let passage = begin(request.id, nil, request.target?.segments ?? [], request.headers)
+        let passage = begin(request.id, nil, request.target?.segments, request.headers)
         guard let span = passage.span else { return finish(passage, handler.response(for: refusal, to: request)) }
         let response = InstrumentationContext.$current.withValue(span.context) {
             finish(passage, handler.response(for: refusal, to: request))
@@ -100,11 +100,13 @@ public final class RequestChain: HTTPHandler {
 
     private static let methods: Set = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"]
 
+    /// - Parameter path: `nil` if the request has none that can be read.
     private func begin(
-        _ id: RequestID, _ method: String?, _ path: [String], _ headers: HTTPHeaders
+        _ id: RequestID, _ method: String?, _ path: [String]?, _ headers: HTTPHeaders
     ) -> Passage {
         let start = links.measures == nil && links.report == nil ? 0 : MonotonicTime.nanoseconds
-        var passage = Passage(id: id, route: Route.of(path), method: method, path: path, headers: headers, start: start)
+        var passage = Passage(
+            id: id, route: path.flatMap(Route.of), method: method, path: path ?? [], headers: headers, start: start)
         if let tracer = links.tracer, path != ["livez"], path != ["readyz"] {
             passage.span = span(for: passage, tracer)
         }
