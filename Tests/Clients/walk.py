@@ -99,7 +99,7 @@ check_kept(get_coordinators.sync_detailed(tabs.id, client=tabs.client))
 history = check_kept(get_history.sync_detailed(tabs.id, client=tabs.client, limit=2))
 assert [entry.version for entry in history.history] == [3, 2] and history.next_
 check_kept(get_version.sync_detailed(tabs.id, 1, client=tabs.client))
-relaunch = models.Event(type_="relaunch")
+relaunch = models.NavigationEvent(type_="relaunch")
 carried_out = check_kept(post_event.sync_detailed(tabs.id, client=tabs.client, body=relaunch, idempotency_key="relaunched"))
 assert check_kept(get_outcome.sync_detailed(tabs.id, "relaunched", client=tabs.client)) == carried_out
 assert check_kept(withdraw_key.sync_detailed(tabs.id, "relaunched", client=tabs.client)) == carried_out
