@@ -19,7 +19,7 @@ extension Settings {
             """)
         let publicConsole = Setting(
             flag: "public-console",
-            "Serves the console on the port of the API, too, where everybody can reach it who is not kept from it.")
+            "Serves the console on the port of the API instead, where everybody can reach it who is not kept from it.")
         let consoleToken = Setting(
             secret: "console-token", unset: "with --development, one is made and printed",
             """
