@@ -9,7 +9,7 @@ begin_parts() {
     : > "$parts/failed"
 }
 
-# Runs a command as a part. Shows the end of what a failed one has printed.
+# Runs a command as a part. Shows the end of what a failed one has printed, and which Swift tests have failed.
 part() { # name, command
     local name=$1 log="$parts/${1// /-}.log" start=$SECONDS status=0
     shift
@@ -20,8 +20,9 @@ part() { # name, command
         return
     fi
     echo "$name" >> "$parts/failed"
-    printf '\n== %s\n%s\n== %s has failed with %d, after %d s; all that it has printed is in %s\n' \
-        "$name" "$(tail -n 120 "$log")" "$name" "$status" $((SECONDS - start)) "$log"
+    printf '\n== %s\n%s\n%s\n== %s has failed with %d, after %d s; all that it has printed is in %s\n' \
+        "$name" "$(tail -n 120 "$log")" "$(grep -a '^✘' "$log" | tail -n 40)" \
+        "$name" "$status" $((SECONDS - start)) "$log"
     return "$status"
 }
 

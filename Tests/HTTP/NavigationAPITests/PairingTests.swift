@@ -109,7 +109,6 @@ import TestSupport
 
     @Test func `all addresses together may try 70 wrong codes in a minute`() async throws {
         let client = try await PairingTests.client()
-        let code = try await PairingTests.code(client)
         var address = 0
         let start = ContinuousClock.now
         var last = try await PairingTests.pair(client, #"{"code":"00000000"}"#, from: 1)
@@ -124,7 +123,13 @@ import TestSupport
         // While that goes on, more than one becomes free each second.
         let freed = Int((ContinuousClock.now - start) / .seconds(1) * 70 / 60)
         #expect((70...80 + freed).contains(tries))
-        try await PairingTests.pair(client, #"{"code":"\#(code)"}"#, from: 200).expect(429, "too-many-tries")
+        // A right code is refused, too, unless another try has become free just then.
+        for other in 200...206 {
+            let code = try await PairingTests.code(client)
+            last = try await PairingTests.pair(client, #"{"code":"\#(code)"}"#, from: other)
+            if last.status != 201 { break }
+        }
+        try last.expect(429, "too-many-tries")
     }
 
     @Test func `a session has at most eight tokens`() async throws {

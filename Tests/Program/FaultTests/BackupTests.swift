@@ -21,7 +21,7 @@ extension WaitingFaults {
 
         static func start(_ directory: String, _ wrapper: [String]) throws -> Program {
             let command = [
-                try ServerUnderTest.executable, "backup", "\(directory)/backups/copy", "--store",
+                try Program.server.path, "backup", "\(directory)/backups/copy", "--store",
                 "sqlite:\(directory)/store",
             ]
             return try Program(URL(filePath: "/usr/bin/env"), wrapper + command)

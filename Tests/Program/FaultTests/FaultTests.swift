@@ -44,7 +44,7 @@ final class ServerUnderTest: @unchecked Sendable {
         wrapper: [String] = [],
         environment: [String: String] = [:]
     ) async throws {
-        self.executable = try executable ?? ServerUnderTest.executable
+        self.executable = try executable ?? Program.server.path
         self.directory = directory
         self.store = store ?? "sqlite:\(directory)/store"
         self.flags = flags
@@ -54,12 +54,6 @@ final class ServerUnderTest: @unchecked Sendable {
         port = try await ready()
     }
 
-    /// The release build if the environment names it, because fault tests need speed.
-    static var executable: String {
-        get throws {
-            try ProcessInfo.processInfo.environment["COORDINATORD_SERVER"] ?? Program.server.path
-        }
-    }
 
     private static func program(
         _ executable: String, _ directory: String, _ store: String, port: Int, _ flags: [String], _ wrapper: [String],

@@ -237,7 +237,7 @@ extension WaitingFaults {
         }
 
         private func run(_ arguments: [String], input: String, environment: [String: String]) async throws -> Output {
-            let command = ["-c", "exec \"$@\" < '\(input)'", "sh", try ServerUnderTest.executable] + arguments
+            let command = ["-c", "exec \"$@\" < '\(input)'", "sh", try Program.server.path] + arguments
             return try await Program(URL(filePath: "/bin/sh"), command, environment: environment).exit()
         }
 

@@ -159,7 +159,7 @@ extension Faults {
             while write(writing, "x", 1) == 1 {}
             _ = fcntl(writing, F_SETFL, 0)
             let server = Process()
-            server.executableURL = URL(filePath: try ServerUnderTest.executable)
+            server.executableURL = try Program.server
             server.arguments = ["serve", "--port", "0", "--store", "memory"]
             server.environment = ["COORDINATORD_ADDRESS_FILE": "\(directory.path)/address"]
             server.standardOutput = full

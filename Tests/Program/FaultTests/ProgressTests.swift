@@ -21,7 +21,7 @@ extension WaitingFaults {
         private func command(_ words: [String], _ directory: String) throws -> [String] {
             let store = words[0] == "restore" ? "restored" : "store"
             return BackupTests.slowly("pread64", milliseconds: 20)
-                + [try ServerUnderTest.executable]
+                + [try Program.server.path]
                 + words.map { $0.replacing("DIRECTORY", with: directory) } + [
                     "--store", "sqlite:\(directory)/\(store)",
                 ]
@@ -62,7 +62,7 @@ extension WaitingFaults {
         func `short work shows nothing but its result`(isOnTerminal: Bool) async throws {
             let (directory, target) = try await BackupTests.prepare(sessions: 3)
             let command = [
-                try ServerUnderTest.executable, "backup", "\(target)/copy", "--store", "sqlite:\(directory.path)/store",
+                try Program.server.path, "backup", "\(target)/copy", "--store", "sqlite:\(directory.path)/store",
             ]
 
             let result =
@@ -76,7 +76,7 @@ extension WaitingFaults {
         @Test func `an import shows how many sessions it has read`() async throws {
             let (directory, _) = try await BackupTests.prepare(sessions: 1)
             let export = try await Program(
-                URL(filePath: try ServerUnderTest.executable),
+                try Program.server,
                 ["sessions", "export", "--store", "sqlite:\(directory.path)/store"]
             ).exit().output
             try export.write(toFile: "\(directory.path)/one", atomically: true, encoding: .utf8)
@@ -87,7 +87,7 @@ extension WaitingFaults {
                 print line } }' \(directory.path)/one
                 """
             let command = """
-                exec '\(try ServerUnderTest.executable)' sessions import --store sqlite:\(directory.path)/other < <(\(copies))
+                exec '\(try Program.server.path)' sessions import --store sqlite:\(directory.path)/other < <(\(copies))
                 """
 
             let importing = try Program(URL(filePath: "/bin/bash"), ["-c", command])
@@ -111,7 +111,7 @@ extension WaitingFaults {
             let start = try Program(
                 URL(filePath: "/usr/bin/env"),
                 BackupTests.slowly("pread64", milliseconds: 40) + [
-                    try ServerUnderTest.executable, "serve", "--port", "0", "--store", "sqlite:\(directory.path)/store",
+                    try Program.server.path, "serve", "--port", "0", "--store", "sqlite:\(directory.path)/store",
                     "--data-directory", "\(directory.path)/apps",
                 ])
             let log = try await start.errors(until: " of the journal")

@@ -12,7 +12,7 @@ extension WaitingFaults {
         var copy: String { "\(directory.path)/copy" }
 
         private func run(_ arguments: String...) async throws -> (code: Int32, output: String, errors: String) {
-            try await Program(URL(filePath: try ServerUnderTest.executable), arguments).exit()
+            try await Program(try Program.server, arguments).exit()
         }
 
         /// The sessions of one client, who posts to one after the other, and waits for each answer.
@@ -96,7 +96,7 @@ extension WaitingFaults {
         }
 
         private func restore(_ file: String, _ wrapper: [String] = []) throws -> Program {
-            let command = [try ServerUnderTest.executable, "restore", file, "--store", "sqlite:\(restored)"]
+            let command = [try Program.server.path, "restore", file, "--store", "sqlite:\(restored)"]
             return try Program(URL(filePath: "/usr/bin/env"), wrapper + command)
         }
     }

@@ -129,7 +129,7 @@ final class Siege {
     /// The sessions that `coordinatord check` lists as damaged.
     func listedAsDamaged() async throws -> Set<String> {
         let check = try Program(
-            URL(filePath: try ServerUnderTest.executable),
+            try Program.server,
             [
                 "check", "--store", "sqlite:\(server.directory)/store", "--data-directory", "\(server.directory)/apps",
             ])

@@ -12,7 +12,7 @@ import TestSupport
     func run(
         _ arguments: [String], _ environment: [String: String] = [:], program: String = "coordinatord"
     ) async throws -> Result {
-        let file = try Program.server.deletingLastPathComponent().appending(path: program)
+        let file = try program == "oddserver" ? Program.oddServer : Program.server
         return try await Program(file, arguments, environment: environment).exit()
     }
 
@@ -267,9 +267,8 @@ import TestSupport
     @Test func `a program of an author has the same settings, and its own options`() async throws {
         let (directory, path) = try SettingTests.file(#"{"store": "memory", "port": 0}"#)
         let environment = ["COORDINATORD_CONFIG": path, "COORDINATORD_DEVELOPMENT": "true"]
-        let file = try Program.server.deletingLastPathComponent().appending(path: "oddserver")
 
-        let program = try Program(file, ["serve", "--weather", "fair"], environment: environment)
+        let program = try Program(Program.oddServer, ["serve", "--weather", "fair"], environment: environment)
         let line = try await program.line()
         let shown = try await run(["config", "--weather", "fair"], environment, program: "oddserver")
         let unknown = try await run(["serve", "--wether", "fair"], environment, program: "oddserver")

@@ -91,9 +91,9 @@ import Testing
         #expect(try StoreSnapshot(directory: directory.path).loaded([.make(1)], .past).first?.value.get() != nil)
     }
 
-    @Test func `of a hundred thousand timers, those that are due are found in an index`() async throws {
+    @Test func `of many timers, those that are due are found in an index`() async throws {
         let store = try open()
-        let count = 100_000
+        let count = 5000
         for start in stride(from: 1, through: count, by: 1000) {
             let changes = try (start..<start + 1000).map { try SessionChange.make($0, 1, timer: 1_000_000 + $0) }
             #expect(await store.commit(changes) == .success([]))

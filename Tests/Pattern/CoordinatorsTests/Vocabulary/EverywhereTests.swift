@@ -105,8 +105,8 @@ import Testing
     static let hidden = "“trap” shows screen “peek” under the flow “pit”, where the user does not see it."
 
     @Test func `random walks name a flow that nothing ends, and a screen that nobody sees`() async throws {
-        let trap = try await RandomWalk.cover(FindingTests.app(offersEnd: false), atLeast: 0.5)
-        let open = try await RandomWalk.cover(FindingTests.app(offersEnd: true), atLeast: 0.5)
+        let trap = try await RandomWalk.cover(FindingTests.app(offersEnd: false), seeds: 0..<5, atLeast: 0.5)
+        let open = try await RandomWalk.cover(FindingTests.app(offersEnd: true), seeds: 0..<5, atLeast: 0.5)
 
         #expect(trap.warnings == [FindingTests.hidden, FindingTests.endless])
         #expect(open.warnings == [FindingTests.hidden])

@@ -1,5 +1,6 @@
 import Coordinators
 import CoordinatorsTesting
+import TestSupport
 import Testing
 
 /// A list whose items are edited in a sheet.
@@ -29,11 +30,11 @@ struct EditorCoordinator: Coordinator {
     static let app = App("items", root: ItemsCoordinator.init, coordinators: [EditorCoordinator.self])
 
     @Test(arguments: [["edit", "dismiss"], ["show", "back"], ["showFlow", "back"], ["edit", "save"]])
-    func `ten thousand rounds leave nothing behind`(round: [String]) async throws {
+    func `thousands of rounds leave nothing behind`(round: [String]) async throws {
         var app = try await CoordinatorTester(RoundsTests.app)
         let size = RoundsTests.sizeWithoutDigits(app)
 
-        for _ in 0..<10_000 {
+        for _ in 0..<Scale.rounds(1000, long: 10_000) {
             for event in round { try await app.send(event) }
             await Task.yield()
         }
