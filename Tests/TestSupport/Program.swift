@@ -25,8 +25,8 @@ public final class Program: @unchecked Sendable {
     /// The server that this package builds: the release build if the environment names it, because it is faster.
     public static var server: URL {
         get throws {
-            if let release = ProcessInfo.processInfo.environment["COORDINATORD_SERVER"] { return URL(filePath: release) }
-            return try besideTests("coordinatord")
+            let release = ProcessInfo.processInfo.environment["COORDINATORD_SERVER"]
+            return try release.map { URL(filePath: $0) } ?? besideTests("coordinatord")
         }
     }
 

@@ -54,7 +54,6 @@ final class ServerUnderTest: @unchecked Sendable {
         port = try await ready()
     }
 
-
     private static func program(
         _ executable: String, _ directory: String, _ store: String, port: Int, _ flags: [String], _ wrapper: [String],
         _ environment: [String: String]

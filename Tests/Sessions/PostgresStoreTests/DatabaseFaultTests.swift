@@ -158,7 +158,8 @@ import Testing
                 try await group.waitForAll()
             }
             numbers = numbers.upperBound..<numbers.upperBound + 8
-        } while try await database.query("SELECT count(DISTINCT lane) FROM batches WHERE lane > 0") != "\(store.laneCount)"
+        } while try await database.query("SELECT count(DISTINCT lane) FROM batches WHERE lane > 0")
+            != "\(store.laneCount)"
         try await blocking { try cluster.setFrozen(true) }
 
         let change = try SessionChange.make(.make(1), after: stamp)
