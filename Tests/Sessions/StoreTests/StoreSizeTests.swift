@@ -118,6 +118,27 @@ import Testing
         await store.close()
     }
 
+    @Test func `a full store whose clients try again without a pause has room once sessions have ended`() async throws {
+        let store = try open(sizeLimit: 1 << 20)
+        var stored = 0
+        while await store.commit([try .make(.make(stored + 1), 1)]) == .success([]) { stored += 1 }
+        #expect(store.figures.usedBytes ?? 0 >= 1 << 20)
+        for number in 1...stored / 2 {
+            let end = SessionChange(
+                id: try .make(number), expected: SessionStamp(version: 1), record: try .make(.make(number), 2, isEnd: true))
+            #expect(await store.commit([end]) == .success([]))
+        }
+
+        let end = ContinuousClock.now + .seconds(20)
+        var tries = 0
+        while await store.commit([try .make(.make(100_000), 1)]) != .success([]), .now < end {
+            tries += 1
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(.now < end, "\(tries) tries")
+        await store.close()
+    }
+
     @Test func `the log stays small while many read without a pause`() async throws {
         let store = try open()
         let ids = try (1...50).map { try SessionID.make($0) }

@@ -139,7 +139,7 @@ extension NavigationHandler {
                 guard case .unauthorized = error else { throw Problem(error) }
             }
         }
-        switch console.caller(token.text, from: request.client(behind: proxies)) {
+        switch console.caller(token.text, from: operatorAddress(of: request)) {
         case .named(let name): return name
         case .nobody:
             let problem = Problem(.unauthorized)
@@ -149,11 +149,16 @@ extension NavigationHandler {
         }
     }
 
+    /// On the admin port there is no proxy in between: whoever reaches it could write any address into the header.
+    private func operatorAddress(of request: HTTPRequest) -> IPAddress? {
+        request.client(behind: console?.settings.isPublic == true ? proxies : [])
+    }
+
     private func entry(_ act: StaticString, by name: String?, _ request: HTTPRequest, outcome: String) -> AuditEntry {
         AuditEntry(
             act: act.description, operatorName: name,
             session: Route.of(request.target.segments)?.session(in: request.target.segments).flatMap { SessionID($0) },
-            user: request.value(of: "user"), address: request.client(behind: proxies), request: request.id,
+            user: request.value(of: "user"), address: operatorAddress(of: request), request: request.id,
             outcome: outcome)
     }
 }

@@ -40,6 +40,19 @@ extension CommitQueue {
         }
     }
 
+    /// Does a slice of the chores, because a full store whose clients try again and again is never quiet.
+    func makeRoom() {
+        runChore { writer throws(CommitFailure) in
+            writer.beginRound(tail)
+            if writer.hasChores { try writer.doChores(of: CommitQueue.choreSize, tail) }
+            noteSize(of: writer)
+        }
+    }
+
+    private func noteSize(of writer: JournalWriter) {
+        if let used = writer.usedBytes { usedBytes.store(used, ordering: .relaxed) }
+    }
+
     /// Runs a chore. If it fails, it is tried again at the next quiet moment: nothing is lost, because the journal is
     /// complete.
     private func runChore(_ chore: (JournalWriter) throws(CommitFailure) -> Void) {
@@ -61,7 +74,7 @@ extension CommitQueue {
             do throws(CommitFailure) {
                 try self.withWriter { writer throws(CommitFailure) in
                     try writer.probe(self.tail)
-                    if let used = writer.usedBytes { self.usedBytes.store(used, ordering: .relaxed) }
+                    self.noteSize(of: writer)
                     if self.troubles.isFull, try writer.hasRoom, hasRoom() { self.troubles.setFull(false) }
                 }
                 self.troubles.logRoom()

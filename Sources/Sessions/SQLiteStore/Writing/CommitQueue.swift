@@ -174,6 +174,7 @@ final class CommitQueue: Sendable {
         troubles.setFull(true)
         for one in waiting where isAll || !one.changes.allSatisfy(\.makesRoom) { one.completion(.failure(.full)) }
         if !isAll, !ends.isEmpty { serve(ends) }
+        makeRoom()
     }
 
     /// Does the chores that cannot wait for a quiet moment.
