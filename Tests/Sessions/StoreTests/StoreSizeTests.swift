@@ -120,18 +120,23 @@ import Testing
 
     @Test func `a full store whose clients try again without a pause has room once sessions have ended`() async throws {
         let store = try open(sizeLimit: 1 << 20)
+        func create(_ number: Int) async throws -> CommitOutcome {
+            let record = try EncodedRecord.make(.make(number), 1, bytes: 4 << 10)
+            return await store.commit([SessionChange(id: try .make(number), expected: .none, record: record)])
+        }
         var stored = 0
-        while await store.commit([try .make(.make(stored + 1), 1)]) == .success([]) { stored += 1 }
-        #expect(store.figures.usedBytes ?? 0 >= 1 << 20)
+        while try await create(stored + 1) == .success([]) { stored += 1 }
+        try await eventually { store.figures.usedBytes ?? 0 >= 1 << 20 }
         for number in 1...stored / 2 {
             let end = SessionChange(
-                id: try .make(number), expected: SessionStamp(version: 1), record: try .make(.make(number), 2, isEnd: true))
+                id: try .make(number), expected: SessionStamp(version: 1),
+                record: try .make(.make(number), 2, isEnd: true))
             #expect(await store.commit([end]) == .success([]))
         }
 
         let end = ContinuousClock.now + .seconds(20)
         var tries = 0
-        while await store.commit([try .make(.make(100_000), 1)]) != .success([]), .now < end {
+        while try await create(100_000) != .success([]), .now < end {
             tries += 1
             try await Task.sleep(for: .milliseconds(20))
         }
