@@ -56,6 +56,22 @@ import Testing
         try await server.stop()
     }
 
+    @Test func `on the admin port, nobody tries tokens under addresses of the own choice`() async throws {
+        let server = try await serve("--trusted-proxy", "127.0.0.0/8", "--log-format", "json")
+        let admin = try Connection(port: server.admin)
+
+        for number in 1...12 {
+            let answer = try await admin.request(
+                "GET", "/console/api/sessions",
+                headers: ["Authorization": "Bearer a-guess-\(number)-of-many", "X-Forwarded-For": "10.1.1.\(number)"])
+            #expect(answer.status == (number <= 10 ? 401 : 429), "\(number)")
+        }
+
+        server.program.signal(SIGTERM)
+        let log = try await server.program.exit().errors
+        #expect(log.contains("127.0.0.1") && !log.contains("10.1.1."))
+    }
+
     @Test func `tokens are replaced while the server runs, and the log says whose was used`() async throws {
         let (bob, eve) = ConsoleServerTests.tokens
         let server = try await serve("--log-format", "json")
