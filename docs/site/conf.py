@@ -1,4 +1,8 @@
 """Sphinx's settings for the site; `scripts/site` runs it."""
+import re
+
+from sphinx.search.en import SearchEnglish
+
 project = "coordinatord"
 copyright = "the authors of coordinatord, under the MIT licence"
 extensions = ["myst_parser"]
@@ -17,3 +21,11 @@ html_css_files = ["site.css"]
 highlight_language = "text"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+
+def is_searched(language, word):
+    """Sphinx searches for no numbers; here one searches for the statuses of answers."""
+    return word not in language.stopwords and (not word.isdigit() or re.fullmatch("[1-5][0-9][0-9]", word))
+
+
+SearchEnglish.word_filter = is_searched

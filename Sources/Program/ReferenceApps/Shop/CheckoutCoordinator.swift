@@ -41,7 +41,7 @@ extension Shop {
                 case .type: [Field(title: "Street")]
                 case .submitAddress:
                     [Field("street", minLength: 1), Field("city", minLength: 1), Field("note", "Note for the courier")]
-                case .pay: [Field("card", "Card number")]
+                case .pay: [Field("card", "Card number", minLength: 1)]
                 case .showItem, .done: []
                 }
             }
@@ -63,7 +63,8 @@ extension Shop {
                 rows.append(
                     Row(good?.title ?? "Product \(id)", detail: good?.priceText, sends: Event.showItem(id: id)))
             }
-            navigator.push(Screen("address", title: "Address", events: ["type", "submitAddress"], rows: rows))
+            let events = [Control("Keep as a draft", sends: "type"), Control(sends: "submitAddress")]
+            navigator.push(Screen("address", title: "Address", events: events, rows: rows))
         }
 
         func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {

@@ -105,7 +105,7 @@ extension Shop {
             case "cart": screen.params["items"] = .array(items.map { .integer($0) })
             case "orders":
                 screen.rows = context.shared[Orders.self].paid.map { order in
-                    Row("\(order.items.count) of our products", detail: order.address.street)
+                    Row(order.items.count == 1 ? "1 item" : "\(order.items.count) items", detail: order.address.street)
                 }
             default: break
             }
@@ -295,7 +295,7 @@ extension Shop {
             case submit(email: String, password: Secret)
             static let examples: [Event] = [.submit(email: "ann@example.com", password: "correct horse")]
             var title: String { "Sign in" }
-            var fields: [Field] { [Field("email", "E-mail", format: .email)] }
+            var fields: [Field] { [Field("email", "E-mail", format: .email), Field("password", minLength: 1)] }
         }
 
         func start(_ navigator: inout Navigator) {
