@@ -73,7 +73,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         api.basePath = settings.address.basePath
         api.compresses = settings.connections.compress
         api.console = console?.settings
-        let keys = try settings.clients.serviceKeyFile.map { try KeyFile($0, .services, Logger(label: "signals")) }
+        let keys = try settings.clients.serviceKeys()
         api.serviceKeys = keys
         api.reportSignal = { [logger = Logger(label: "signals")] in logger.debug("\($0)") }
         let handler = NavigationHandler(
@@ -189,5 +189,13 @@ extension SettingValues<Settings.Lifetimes> {
     func apply(to settings: inout SessionSettings) {
         settings.idleLifetime = self.idleExpiry.seconds
         settings.absoluteLifetime = self.absoluteExpiry.seconds
+    }
+}
+
+extension SettingValues<Settings.Clients> {
+    /// - Returns: the keys of other systems; `nil` if none are given.
+    /// - Throws: an exit code, after printing what is wrong with a key or its file.
+    func serviceKeys() throws -> KeyFile? {
+        try self.serviceKeyFile.map { try KeyFile($0, .services, Logger(label: "signals")) }
     }
 }

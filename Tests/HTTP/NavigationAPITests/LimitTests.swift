@@ -125,6 +125,26 @@ import TestSupport
         #expect(third.headers["retry-after"] == "60")
         #expect(try await client.create("{}", key).body == second.body)
     }
+
+    @Test func `no more sessions than the limit are created, however many are asked for at the same time`() async throws {
+        let client = try await Client { $0.sessionLimit = 20 }
+
+        let created = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<24 {
+                let other = try Connection(port: client.server.port)
+                group.addTask {
+                    var count = 0
+                    for _ in 0..<10 where try await other.request("POST", "/v1/sessions").status == 201 { count += 1 }
+                    return count
+                }
+            }
+            return try await group.reduce(1, +)
+        }
+
+        #expect(created <= 20)
+        for _ in created..<20 { #expect(try await client.create("{}", [:]).status == 201) }
+        #expect(try await client.create("{}", [:]).status == 503)
+    }
 }
 
 @Suite struct CrossOriginTests {

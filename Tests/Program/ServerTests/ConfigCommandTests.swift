@@ -160,6 +160,10 @@ import TestSupport
             (["COORDINATORD_STORE_PASSWORD_FILE": line], 66, "the first line of \(line) is no password"),
             (["COORDINATORD_STORE_PASSWORD_FILE": "/nowhere"], 66, "--store-password-file: /nowhere cannot be read"),
             (["COORDINATORD_CONSOLE_TOKEN": "a-token-of-22-letters!"], 0, "\n"),
+            (
+                ["COORDINATORD_SERVICE_KEY_FILE": token, "COORDINATORD_CONSOLE_TOKEN": "a-token-of-22-letters!"], 65,
+                "--service-key-file: line 2 of \(token) has"
+            ),
         ]
 
         for (environment, code, reason) in cases {

@@ -49,6 +49,16 @@ final class AddressRates: Sendable {
         }
     }
 
+    /// Undoes what `take` has counted, unless it was counted together with other addresses.
+    func giveBack(_ address: IPAddress) {
+        let address = address.subscriber
+        counts.withLock { counts in
+            guard var due = counts.due[address] else { return }
+            limit.giveBack(&due)
+            counts.due[address] = due
+        }
+    }
+
     private func take(_ due: inout RateLimit.Due, at now: Date) -> (wait: Int?, remaining: Int) {
         (limit.take(&due, at: now), limit.remaining(due, at: now))
     }

@@ -93,8 +93,9 @@ final class Console: Sendable {
         self.settings = settings
     }
 
-    /// Looks whose token it is, unless its address has tried too many. A token that was right when it came from there
-    /// the last time is not counted: who tries tokens behind the same proxy does not keep an operator from working.
+    /// Looks whose token it is, unless its address has tried too many wrong ones. A token that was right when it came
+    /// from there the last time is always looked at: who tries tokens behind the same proxy does not keep an operator
+    /// from working.
     ///
     /// - Parameter address: `nil` if it is not known; then nothing is counted.
     func caller(_ token: String, from address: IPAddress?) -> Caller {
@@ -102,6 +103,7 @@ final class Console: Sendable {
         let isKnown = caller.map { known in knownCallers.withLock { $0.contains(known) } } ?? true
         if let address, !isKnown, let wait = tries?.take(address).wait { return .unheard(retryAfter: wait) }
         let name = settings.operators?.name(ofKey: token)
+        if let address, !isKnown, name != nil { tries?.giveBack(address) }
         if let caller, isKnown != (name != nil) {
             knownCallers.withLock { all in
                 // Bounded, however many addresses an operator has.

@@ -16,7 +16,9 @@ struct BearerToken {
             guard bytes.count > start else { return nil }
             // The scheme consists of letters, whose two cases differ in one bit, and a space, which has that bit set.
             for index in 0..<start where bytes[index] | 0x20 != BearerToken.scheme.utf8Start[index] { return nil }
-            return String(decoding: bytes[start...], as: UTF8.self)
+            // RFC 9110, section 11.6.2, allows several spaces.
+            let first = bytes[start...].firstIndex { $0 != UInt8(ascii: " ") } ?? bytes.count
+            return String(decoding: bytes[first...], as: UTF8.self)
         }
         guard let token else { return nil }
         self.text = token

@@ -61,7 +61,7 @@ struct LineLogHandler: LogHandler {
     }
 
     private static func quoted(_ value: String) -> String {
-        guard value.isEmpty || value.has(" ") || value.has("\"") || value.has("=") else { return value }
+        guard value.isEmpty || [" ", "\"", "=", "\\"].contains(where: { value.has($0) }) else { return value }
         let escaped = value.substituting("\\", with: "\\\\").substituting("\"", with: "\\\"")
         return "\"\(escaped)\""
     }

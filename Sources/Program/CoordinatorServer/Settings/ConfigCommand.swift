@@ -100,6 +100,7 @@ extension SettingResolution {
     fileprivate func checkSecrets() throws {
         let settings = SettingValues<Settings>(resolution: self)
         _ = try settings.storage.store.password()
+        _ = try settings.clients.serviceKeys()
         _ = try settings.console.settings(of: "", apps: [], isDevelopment: settings.apps.development)
     }
 

@@ -117,7 +117,13 @@ extension SessionHost {
     private func commit(
         _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: MakeFirstState
     ) async throws(SessionError) -> CreatedSession? {
-        guard store.sessionCount < settings.sessionLimit else { throw .tooManySessions }
+        let hasPlace = creating.withLock { creating in
+            guard store.sessionCount + creating < settings.sessionLimit else { return false }
+            creating += 1
+            return true
+        }
+        guard hasPlace else { throw .tooManySessions }
+        defer { creating.withLock { $0 -= 1 } }
         let (app, result, origin) = try await first(id)
         let now = now()
         let createdAt = origin?.createdAt ?? now

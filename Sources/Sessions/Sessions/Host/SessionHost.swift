@@ -30,6 +30,8 @@ public final class SessionHost: Sendable {
     /// How long handlers take; `nil` if that is not measured.
     public let timings: HandlerTimings?
     let creations = KeyedTurns()
+    /// How many sessions are being created, and are not in the store's count yet.
+    let creating = Mutex(0)
     let pairings: any PairingStore
     let pastReads = KeyedTurns()
     /// What has happened to sessions since the host was made.

@@ -49,6 +49,9 @@ public struct RateLimit: Sendable {
         return nil
     }
 
+    /// Undoes what `take` has counted.
+    public func giveBack(_ due: inout Due) { due.time -= interval }
+
     /// What `take` would return, without counting a request.
     public func wait(_ due: Due, at now: Date) -> Int? {
         wait(until: next(due, at: now.nanoseconds), at: now.nanoseconds)
