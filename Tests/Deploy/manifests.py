@@ -83,6 +83,7 @@ class Installation:
         self.check_selectors()
         self.check_ports()
         self.check_updates()
+        self.check_room()
         self.check_alerts()
 
     def check_pod(self, kind, pod):
@@ -170,7 +171,10 @@ class Installation:
         service = self.manifests["Service", "coordinatord"]
         used = {port["targetPort"] for port in service["spec"]["ports"]}
         used |= {each["port"] for each in self.manifests["PodMonitor", "coordinatord"]["spec"]["podMetricsEndpoints"]}
-        used |= {container[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
+        probed = {probe: container[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
+        used |= set(probed.values())
+        if probed["startupProbe"] != "metrics" or probed["livenessProbe"] != "metrics":
+            self.fault("clients that take all connections of the port for clients get the pod restarted")
         if not used <= ports.keys():
             self.fault(f"no port is named {sorted(used - ports.keys())}")
         rules = self.manifests["NetworkPolicy", "coordinatord"]["spec"]["ingress"]
@@ -213,6 +217,21 @@ class Installation:
                 self.fault("the store is gone with its pod")
         elif ["migrate"] not in commands or spec.get("strategy", {}).get("rollingUpdate", {}).get("maxUnavailable") != 0:
             self.fault("servers would start before the tables are upgraded, or too few would be left")
+
+    def check_room(self):
+        """The volumes have room for a restored store beside the damaged one, and for a backup beside those that are kept."""
+        settings = self.settings_of_server()
+        if not settings["COORDINATORD_STORE"].startswith("sqlite:"):
+            return
+        sizes = {name: int(manifest["spec"]["resources"]["requests"]["storage"].removesuffix("Gi"))
+                 for (kind, name), manifest in self.manifests.items() if kind == "PersistentVolumeClaim"}
+        store = int(settings["COORDINATORD_STORE_SIZE"].removesuffix("G"))
+        backup, = self.manifests["CronJob", "coordinatord-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+        kept = int(backup["args"][backup["args"].index("--keep") + 1])
+        # A tenth more: for the write-ahead log, the apps' own data, and what the file system takes for itself.
+        for claim, stores in (("coordinatord-data", 2), ("coordinatord-backups", kept + 1)):
+            if sizes[claim] < 1.1 * stores * store:
+                self.fault(f"{claim} has {sizes[claim]} GiB, too few for {stores} stores of {store} GiB")
 
     def check_alerts(self):
         rules = yaml.safe_load(pathlib.Path("deploy/prometheus/alerts.yaml").read_text())
