@@ -171,7 +171,8 @@ class Installation:
         service = self.manifests["Service", "coordinatord"]
         used = {port["targetPort"] for port in service["spec"]["ports"]}
         used |= {each["port"] for each in self.manifests["PodMonitor", "coordinatord"]["spec"]["podMetricsEndpoints"]}
-        probed = {probe: container[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
+        probed = {probe: container[probe]["httpGet"]["port"]
+                  for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
         used |= set(probed.values())
         if probed["startupProbe"] != "metrics" or probed["livenessProbe"] != "metrics":
             self.fault("clients that take all connections of the port for clients get the pod restarted")
@@ -219,14 +220,15 @@ class Installation:
             self.fault("servers would start before the tables are upgraded, or too few would be left")
 
     def check_room(self):
-        """The volumes have room for a restored store beside the damaged one, and for a backup beside those that are kept."""
+        """The volumes have room for a restored store beside a damaged one, and for a backup beside those kept."""
         settings = self.settings_of_server()
         if not settings["COORDINATORD_STORE"].startswith("sqlite:"):
             return
         sizes = {name: int(manifest["spec"]["resources"]["requests"]["storage"].removesuffix("Gi"))
                  for (kind, name), manifest in self.manifests.items() if kind == "PersistentVolumeClaim"}
         store = int(settings["COORDINATORD_STORE_SIZE"].removesuffix("G"))
-        backup, = self.manifests["CronJob", "coordinatord-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+        job = self.manifests["CronJob", "coordinatord-backup"]["spec"]["jobTemplate"]
+        backup, = job["spec"]["template"]["spec"]["containers"]
         kept = int(backup["args"][backup["args"].index("--keep") + 1])
         # A tenth more: for the write-ahead log, the apps' own data, and what the file system takes for itself.
         for claim, stores in (("coordinatord-data", 2), ("coordinatord-backups", kept + 1)):
