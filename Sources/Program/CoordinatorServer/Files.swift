@@ -226,7 +226,7 @@ extension stat {
 
 /// A file that is created whole or not at all: it is written in a directory beside its place. That directory is removed
 /// when the work is done, has failed, or is interrupted.
-final class NewFile: Sendable {
+package final class NewFile: Sendable {
     private let path: String
     private let isReplacing: Bool
     private let draftDirectory: String?
@@ -245,7 +245,7 @@ final class NewFile: Sendable {
     ///   - write: writes and checks the file, at the path that it is given.
     /// - Returns: what `write` returns.
     /// - Throws: an exit code, after printing to standard error why the file cannot be placed; what `write` throws.
-    static func make<Value>(
+    package static func make<Value>(
         _ path: String, replacing isReplacing: Bool = false, in draftDirectory: String? = nil,
         _ write: (String) throws -> Value
     ) throws -> Value {

@@ -1,4 +1,4 @@
-internal import ArgumentParser
+package import ArgumentParser
 internal import ByteText
 @preconcurrency internal import Glibc
 internal import Logging
@@ -49,7 +49,7 @@ extension Unicode.Scalar {
 extension ExitCode {
     /// The program cannot start or go on: prints the reason to standard error, in one line. The code is one of
     /// sysexits.h, or 1.
-    static func cannotStart(_ code: CInt, _ reason: String) -> ExitCode {
+    package static func cannotStart(_ code: CInt, _ reason: String) -> ExitCode {
         StandardError.print("Error: \(reason)")
         return ExitCode(code)
     }

@@ -69,7 +69,7 @@ struct AccountsCommand: ParsableCommand {
 
         func run() throws {
             let accounts = try directory.open()
-            try accounts.copy(to: file)
+            try NewFile.make(file) { try accounts.copy(to: $0) }
             print("\(file): \(try accounts.accounts().count) accounts")
         }
     }
@@ -86,7 +86,7 @@ struct AccountsDirectory: ParsableArguments {
         try DirectoryOwner.become(in: data.path)
         // If the directory cannot be searched, it is not known whether the file exists.
         guard access(file, F_OK) == 0 || errno != ENOENT else {
-            throw AccountRefusal("there is no \(file); name its directory with --data-directory")
+            throw ExitCode.cannotStart(EX_NOINPUT, "there is no \(file); name its directory with --data-directory")
         }
         do { return try AccountStore(path: file) } catch {
             throw ExitCode.cannotUse(data.path, because: "\(error)")

@@ -301,7 +301,7 @@ import TestSupport
             (cluster.uri("nowhere"), 66, "createdb"),
             (secured, 77, "--store-password-file"),
             (cluster.uri(String(name), user: "nobody-here"), 77, "name another user"),
-            (cluster.uri(String(name), user: "reader"), 78, "run `coordinatord migrate` as a role that may"),
+            (cluster.uri(String(name), user: "reader"), 77, "run `coordinatord migrate` as a role that may"),
             (database, 78, "--durability relaxed"),
         ]
         for (uri, code, advice) in cases {

@@ -245,7 +245,8 @@ extension ExitCode {
     fileprivate static func cannotUse(_ location: String, _ error: PostgresStoreError) -> ExitCode {
         switch error {
         case .unusableURI(let reason), .secretInURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
-        case .noSchema, .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
+        case .noSchema: cannotStart(EX_NOPERM, "\(location): \(error)")
+        case .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
         case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
         case .unavailable(let reason): unavailable(location, reason)
         }
