@@ -243,7 +243,7 @@ import Testing
         _ = try await client.post(#"{"type":"enter"}"#)
         let session = "/console/api/sessions/\(client.id)"
         let acts: [(act: String, method: String, path: String, outcome: String)] = [
-            ("list-sessions", "GET", "/console/api/sessions?user=ann", "done"),
+            ("list-sessions", "GET", "/console/api/sessions?user=ann&app=member&screen=door", "done"),
             ("read-session", "GET", session, "done"), ("read-session", "HEAD", session, "done"),
             ("read-coordinators", "GET", session + "/coordinators", "done"),
             ("read-history", "GET", session + "/history", "done"),
@@ -265,9 +265,22 @@ import Testing
         #expect(all.map(\.outcome) == acts.map(\.outcome) + ["session-ended"])
         #expect(all.dropLast().allSatisfy { $0.operatorName == "bob" && $0.address?.text == "192.0.2.1" })
         #expect(all[0].user == "ann" && all[0].session == nil)
+        #expect(all[0].app == "member" && all[0].screen == "door" && all[1].app == nil && all[1].screen == nil)
         #expect(all[1].user == nil && all[1].session?.text == client.id)
         #expect(all.last?.operatorName == "eve" && all.last?.address?.text == "2001:db8::7")
         #expect(all.last?.request.text == answer.headers["x-request-id"])
+    }
+
+    @Test func `the end of all sessions of a user is one entry, with their number`() async throws {
+        _ = try await client.post(#"{"type":"enter"}"#)
+
+        for _ in 0..<2 {
+            let path = "/console/api/sessions?user=ann"
+            #expect(try await ask(nil, "DELETE", path).status == 200)
+        }
+
+        #expect(entries.all.map(\.act) == ["end-sessions-of-user", "end-sessions-of-user"])
+        #expect(entries.all.map(\.ended) == [1, 0])
     }
 
     @Test func `wrong tokens are written down, and after ten in a minute their address has to wait`() async throws {

@@ -40,6 +40,11 @@ public struct AuditEntry: Sendable {
     /// The session or the user that the path or the query names.
     public let session: SessionID?
     public let user: String?
+    /// The app and the screen whose sessions were looked for.
+    public let app: String?
+    public let screen: String?
+    /// How many sessions have ended; `nil` if the act is not to end those of a user, or not all could be ended.
+    public let ended: Int?
     /// `nil` if it is not known.
     public let address: IPAddress?
     public let request: RequestID
@@ -53,13 +58,17 @@ struct OperatorRight: Sendable {
 
     /// `nil` for what says nothing of a session.
     let act: StaticString?
+    /// Whether the answer says how many sessions have `ended`, which the audit log repeats.
+    var countsEnded = false
     /// Who may do it without a key, with `--development`: there, the operator and the client are the same person.
     let inDevelopment: Exception
 
     static let figures = OperatorRight(act: nil, inDevelopment: .none)
 
-    static func act(_ name: StaticString, inDevelopment: Exception = .none) -> OperatorRight {
-        OperatorRight(act: name, inDevelopment: inDevelopment)
+    static func act(
+        _ name: StaticString, countsEnded: Bool = false, inDevelopment: Exception = .none
+    ) -> OperatorRight {
+        OperatorRight(act: name, countsEnded: countsEnded, inDevelopment: inDevelopment)
     }
 }
 

@@ -24,7 +24,8 @@ extension Route {
                 NavigationHandler.listSessions,
                 query: .only(["app", "screen", "version", "user", "after", "limit"]), for: .act("list-sessions")),
             .delete(
-                NavigationHandler.endSessionsOfUser, query: .only(["user"]), for: .act("end-sessions-of-user"))),
+                NavigationHandler.endSessionsOfUser, query: .only(["user"]),
+                for: .act("end-sessions-of-user", countsEnded: true))),
         Route(
             "console/api/sessions/{id}",
             .get(NavigationHandler.readState, query: .only(["include"]), for: .act("read-session")),
@@ -117,7 +118,10 @@ extension NavigationHandler {
         guard let name = try await operatorName(request, right, console) else { return try await action(self)(request) }
         do throws(Problem) {
             let response = try await action(self)(request)
-            if let act = right.act { console.settings.audit(entry(act, by: name, request, outcome: "done")) }
+            if let act = right.act {
+                let ended = right.countsEnded ? NavigationHandler.ended(in: response) : nil
+                console.settings.audit(entry(act, by: name, request, outcome: "done", ended: ended))
+            }
             return response
         } catch {
             if let act = right.act { console.settings.audit(entry(act, by: name, request, outcome: error.name)) }
@@ -154,12 +158,19 @@ extension NavigationHandler {
         request.client(behind: console?.settings.isPublic == true ? proxies : [])
     }
 
-    private func entry(_ act: StaticString, by name: String?, _ request: HTTPRequest, outcome: String) -> AuditEntry {
+    private static func ended(in response: HTTPResponse) -> Int? {
+        guard case .bytes(let bytes) = response.body else { return nil }
+        return try? JSON(parsing: bytes)["ended"]?.integer
+    }
+
+    private func entry(
+        _ act: StaticString, by name: String?, _ request: HTTPRequest, outcome: String, ended: Int? = nil
+    ) -> AuditEntry {
         AuditEntry(
             act: act.description, operatorName: name,
             session: Route.of(request.target.segments)?.session(in: request.target.segments).flatMap { SessionID($0) },
-            user: request.value(of: "user"), address: operatorAddress(of: request), request: request.id,
-            outcome: outcome)
+            user: request.value(of: "user"), app: request.value(of: "app"), screen: request.value(of: "screen"),
+            ended: ended, address: operatorAddress(of: request), request: request.id, outcome: outcome)
     }
 }
 

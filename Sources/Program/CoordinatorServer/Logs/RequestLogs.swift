@@ -41,6 +41,9 @@ struct AuditLog {
         if let name = entry.operatorName { metadata["operator"] = "\(name)" }
         if let session = entry.session { metadata["session"] = "\(session.text)" }
         if let user = entry.user { metadata["user"] = "\(user)" }
+        if let app = entry.app { metadata["app"] = "\(app)" }
+        if let screen = entry.screen { metadata["screen"] = "\(screen)" }
+        if let ended = entry.ended { metadata["ended"] = .stringConvertible(ended) }
         if let address = entry.address { metadata["address"] = "\(address.text)" }
         logger.log(level: entry.operatorName == nil ? .warning : .notice, "\(entry.act)", metadata: metadata)
     }
