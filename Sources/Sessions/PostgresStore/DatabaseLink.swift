@@ -32,20 +32,22 @@ final class DatabaseLink {
         _ statement: PostgresStatement, _ values: [PostgresValue] = [], within time: Duration,
         connecting connectTime: Duration = DatabaseLink.connectTime
     ) throws(PostgresError) -> PostgresRows {
-        let connection = try connected(within: min(connectTime, DatabaseLink.connectTime))
         do throws(PostgresError) {
+            let connection = try connected(within: min(connectTime, DatabaseLink.connectTime))
             return try connection.run(statement, values, until: .now + time)
         } catch {
-            // This server has become a standby, or is about to stop.
-            if error.state?.isAboutServer == true { self.connection = nil }
+            // A server that has become a standby, or is about to stop, may leave the connection open.
+            if connection?.isUsable != true || error.state?.isAboutServer == true {
+                connection = nil
+                state.count { $0.lostConnections += 1 }
+            }
             throw error
         }
     }
 
     /// - Throws: only errors after which nothing is changed.
     private func connected(within time: Duration) throws(PostgresError) -> PostgresConnection {
-        if let connection, connection.isUsable { return connection }
-        connection = nil
+        if let connection { return connection }
         isUnconfirmed = false
         // The primary server may be another one meanwhile, but the one before is the likely one.
         var timeline: String?

@@ -176,7 +176,8 @@ public struct PostgresStoreCounters: Sendable, Equatable {
     public var retries = 0
     /// Batches of which it was unknown for a while whether they were committed.
     public var unknownOutcomes = 0
-    /// How often a check of the database has failed: its connection was lost, or none could be made.
+    /// Connections that were found lost when they were used, and attempts to make one that failed. An idle one is found
+    /// when it is used again.
     public var lostConnections = 0
     /// Changes that wait to be sent.
     public var waiting = 0

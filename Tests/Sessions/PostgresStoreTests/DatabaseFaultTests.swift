@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import Sessions
 import Synchronization
 import TestSupport
@@ -55,6 +56,43 @@ import Testing
         #expect(store.generation == 1 && database.reports.critical == [])
         await store.close()
     }
+
+    @Test func `each lost connection is counted once, when it is used again, and each that is not made`() async throws {
+        let database = try await Database()
+        try await database.open().close()
+
+        let counts = try await blocking { [uri = database.uri] in
+            let state = StoreState(isStrict: false) { _, _ in }
+            func link(_ uri: String) throws -> DatabaseLink { DatabaseLink(try PostgresSettings(uri: uri), state) }
+            func use(_ link: DatabaseLink) throws { _ = try link.run(ReplicaQueries.time, within: .seconds(5)) }
+            var counts: [Int] = []
+            func note() { counts.append(state.counters.withLock { $0.lostConnections }) }
+            let links = try (0..<3).map { _ in try link(uri) }
+            for link in links { try use(link) }
+            note()
+
+            _ = try link(uri).run(DatabaseFaultTests.endOfOthers, within: .seconds(5))
+            for link in links {
+                #expect(throws: PostgresError.self) { try use(link) }
+                for _ in 0..<2 { try use(link) }
+            }
+            note()
+
+            let nowhere = try link("postgresql://postgres@127.0.0.1:1/x")
+            #expect(throws: PostgresError.self) { try use(nowhere) }
+            note()
+            return counts
+        }
+
+        #expect(counts == [0, 3, 4])
+    }
+
+    private static let endOfOthers = PostgresStatement(
+        "end",
+        """
+        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()
+        """)
 
     @Test func `while the database is away, nothing is sent and two seconds are waited; then it goes on`() async throws
     {

@@ -207,7 +207,10 @@ extension PostgresDatabase {
             "unknown_outcomes_total", .counter, "Batches of which it was unknown for a while what became of them."
         ) { Double($0.counters.unknownOutcomes) },
         metric(
-            "lost_connections_total", .counter, "Connections to the database that were lost, or not made."
+            "lost_connections_total", .counter,
+            """
+            Connections to the database that were lost, or not made. An idle one is found lost when it is used again.
+            """
         ) { Double($0.counters.lostConnections) },
         ServerMetric(
             "coordinatord_postgres_feed_lag_seconds", .gauge,

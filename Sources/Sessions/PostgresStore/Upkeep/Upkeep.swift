@@ -222,7 +222,6 @@ final class Upkeep: Sendable {
                 }
                 return true
             } catch {
-                store.count { $0.lostConnections += 1 }
                 guard isLast else { continue }
                 let isNews = state.withLock { state in
                     // Without details, because anybody may read /readyz. The log has them.
