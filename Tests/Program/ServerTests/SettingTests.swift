@@ -120,6 +120,9 @@ import TestSupport
         _ = directory
     }
 
+    /// A file with a console.
+    private static let console = #"{"console": true, "console-token-file": "t", "admin-port": 0}"#
+
     @Test(
         arguments: [
             (["--port", "70000"], [:], "{}", "--port: “70000” is not a number from 0 to 65535."),
@@ -190,6 +193,16 @@ import TestSupport
                 "exclude each other"
             ),
             ([], ["COORDINATORD_CONSOLE_TOKEN": "t"], "{}", "COORDINATORD_CONSOLE_TOKEN is for --console."),
+            (
+                ["--log-level", "warning"], [:], console,
+                "--log-level leaves out the audit log of --console; add audit=notice to it."
+            ),
+            (
+                [], ["COORDINATORD_LOG_LEVEL": "info,audit=error"], console,
+                "COORDINATORD_LOG_LEVEL leaves out the audit"
+            ),
+            (["--log-level", "warning,audit=notice"], [:], console, nil),
+            (["--log-level", "warning"], [:], "{}", nil),
             (["--admin-host", "::"], [:], "{}", "--admin-host is for --admin-port."),
             (["--admin-host", "::"], ["COORDINATORD_ADMIN_PORT": "0"], "{}", nil),
             (

@@ -46,6 +46,14 @@ extension Settings {
                     \(publicConsole.row.flag), for everybody to reach the console.
                     """)
             }
+            let logLevel = Log().logLevel
+            if isServed, settings.value(of: logLevel).level(of: AuditLog.label) > AuditLog.level {
+                conflicts.append(
+                    """
+                    \(settings.given(logLevel).name) leaves out the audit log of \(console.row.flag); add \
+                    \(AuditLog.label)=\(AuditLog.level) to it.
+                    """)
+            }
             conflicts += settings.unused(
                 publicConsole, without: console, unless: isServed || isDevelopment || !isPublic, "is for --console.")
             return conflicts

@@ -33,6 +33,7 @@ struct AccessLog {
 /// What operators do: an entry for each act, and a warning of each token that is nobody's.
 struct AuditLog {
     static let label = "audit"
+    static let level = Logger.Level.notice
 
     private let logger = Logger(label: AuditLog.label)
 
@@ -45,7 +46,7 @@ struct AuditLog {
         if let screen = entry.screen { metadata["screen"] = "\(screen)" }
         if let ended = entry.ended { metadata["ended"] = .stringConvertible(ended) }
         if let address = entry.address { metadata["address"] = "\(address.text)" }
-        logger.log(level: entry.operatorName == nil ? .warning : .notice, "\(entry.act)", metadata: metadata)
+        logger.log(level: entry.operatorName == nil ? .warning : AuditLog.level, "\(entry.act)", metadata: metadata)
     }
 }
 
