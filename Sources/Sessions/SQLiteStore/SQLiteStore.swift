@@ -109,8 +109,11 @@ public final class SQLiteStore: WritableStore {
         """
 
     /// Makes the directory of a store, readable by its owner alone, if it is missing.
+    ///
+    /// - Throws: `inUse`, if another process uses the store at this moment.
     public static func makeDirectory(_ path: String) throws(SQLiteStoreError) {
         try StoreDirectory.make(path)
+        try StoreDirectory.checkUnused(path)
     }
 
     /// Makes the next start rebuild what is derived from the journal, because a reader of the store has found damage. A

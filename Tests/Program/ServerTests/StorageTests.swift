@@ -125,13 +125,13 @@ import TestSupport
         try await stop(program)
     }
 
-    @Test func `a second server on the directory is refused`() async throws {
+    @Test func `a second server on the directory is refused, and leaves nothing in it`() async throws {
         let (program, _) = try await serve()
 
-        let second = try await run(
-            "serve", "--port", "0", "--log-format", "text", "--data-directory", directory.path + "/apps")
+        let second = try await run("serve", "--port", "0", "--log-format", "text")
 
         #expect(second.code == 69)
+        #expect(!FileManager.default.fileExists(atPath: directory.path + "/store/accounts.sqlite"))
         #expect(second.errors == "Error: \(directory.path)/store is in use by another process\n")
         try await stop(program)
     }

@@ -117,7 +117,7 @@ extension StoreChoice {
         }
     }
 
-    /// Makes the directory of a server's store, if it is on disk and missing.
+    /// Makes the directory of a server's store, if it is on disk and missing; refuses one that another server uses.
     func makeDirectory() throws {
         guard case .sqlite(let directory) = self else { return }
         do throws(SQLiteStoreError) { try SQLiteStore.makeDirectory(directory) } catch {

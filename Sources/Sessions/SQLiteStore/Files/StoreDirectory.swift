@@ -71,6 +71,16 @@ final class StoreDirectory: Sendable {
         guard errno == EEXIST else { throw .system("\(path) cannot be created") }
     }
 
+    /// What else is wrong with the lock's file, opening the store finds.
+    static func checkUnused(_ path: String) throws(SQLiteStoreError) {
+        let lock = open("\(path)/lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard lock >= 0 else { return }
+        defer { Glibc.close(lock) }
+        // Closing releases it, unless a child process that is just being created has the descriptor, too.
+        defer { flock(lock, LOCK_UN) }
+        guard flock(lock, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK else { throw .inUse(path: path) }
+    }
+
     /// Removes what is left of a database that was being made.
     func removeDraft() { try? FileManager.default.removeItem(atPath: draft) }
 
