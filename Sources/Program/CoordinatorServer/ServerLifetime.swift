@@ -73,7 +73,9 @@ struct ServerLifetime {
         }
         await stop.value
         interruption.cancel()
-        if let error = await interruption.value { throw error }
+        let failure = await interruption.value
+        if case .signal(let number) = first { logger.info("stopped by \(StopSignals.name(of: number))") }
+        if let failure { throw failure }
     }
 
     private func announce() {
@@ -120,7 +122,7 @@ struct ServerLifetime {
                 // Repeats while a round reaches its limit.
                 while try await host.sweep() >= SessionHost.sweepLimit, !Task.isCancelled {}
             } catch {
-                logger.warning("sweeping failed: \(error)")
+                Logger(label: "store").warning("sweeping failed: \(error)")
             }
         }
     }

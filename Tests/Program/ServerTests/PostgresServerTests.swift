@@ -379,6 +379,8 @@ import TestSupport
         try cluster.stop(.immediate)
         try await eventually { try await readiness().status == 503 }
         let away = try await readiness()
+        let log = try await program.errors(until: "sweeping failed")
+        #expect(log.contains(#""logger":"store","message":"sweeping failed"#))
         try cluster.start()
         try await eventually { try await readiness().status == 200 }
 
