@@ -13,15 +13,19 @@ final class KeyFile: NamedKeys {
     struct Form {
         /// The setting that names the file.
         let flag: String
+        /// What the log calls a key.
+        let noun: String
         /// How long a key may be, in characters. The head of a request must have room for it.
         let lengths: ClosedRange<Int>
         /// The name of a key that stands alone in its line; `nil` if each has to have a name.
         let commonName: String?
 
         /// Of the systems that may send signals; there may be none.
-        static let services = Form(flag: "--service-key-file", lengths: 32...512, commonName: nil)
+        static let services = Form(
+            flag: "--service-key-file", noun: "key", lengths: 32...512, commonName: nil)
         /// Of those who may use the console's part for operators, of whom there is at least one.
-        static let operators = Form(flag: "--console-token-file", lengths: 16...512, commonName: "operator")
+        static let operators = Form(
+            flag: "--console-token-file", noun: "token", lengths: 16...512, commonName: "operator")
     }
 
     /// Why keys cannot be used: a sentence without its full stop.
@@ -61,8 +65,11 @@ final class KeyFile: NamedKeys {
                 // Waiting for a pipe would hold up others.
                 if version?.isRegular == false { throw Unusable(exitCode: EX_NOINPUT, reason: "\(path) is no file") }
                 let new = try form.keys(in: path)
-                keys.withLock { $0 = new }
-                logger.info("\(path) has changed: it has \(new.count) keys now")
+                let old = keys.withLock { keys in
+                    defer { keys = new }
+                    return keys
+                }
+                logger.info("\(path) has changed: \(form.description(of: new, insteadOf: old))")
             } catch {
                 logger.error("\(form.flag): \(error.reason); the keys stay as they were")
             }
@@ -71,6 +78,16 @@ final class KeyFile: NamedKeys {
 }
 
 extension KeyFile.Form {
+    /// Says how many keys there are, and whose have come or gone.
+    fileprivate func description(of new: KeyTable, insteadOf old: KeyTable) -> String {
+        var text = "it has \(new.count) \(noun)\(new.count == 1 ? "" : "s") now"
+        for (change, names) in [("added", new.names(missingIn: old)), ("removed", old.names(missingIn: new))]
+        where !names.isEmpty {
+            text += "; \(change): \(names.joined(separator: ", "))"
+        }
+        return text
+    }
+
     fileprivate func keys(in path: String) throws(KeyFile.Unusable) -> KeyTable {
         let text: String
         do throws(SmallFile.Unreadable) {

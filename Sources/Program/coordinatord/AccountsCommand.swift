@@ -70,7 +70,8 @@ struct AccountsCommand: ParsableCommand {
         func run() throws {
             let accounts = try directory.open()
             try NewFile.make(file) { try accounts.copy(to: $0) }
-            print("\(file): \(try accounts.accounts().count) accounts")
+            let count = try accounts.accounts().count
+            print("\(file): \(count) \(count == 1 ? "account" : "accounts")")
         }
     }
 }

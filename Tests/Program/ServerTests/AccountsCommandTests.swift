@@ -36,7 +36,7 @@ import TestSupport
         #expect(try await accounts("list").output == "bob@example.com\n")
         #expect(try await logIn().contains(#""name":"main""#))
         let copy = storage.directory.path + "/accounts-copy.sqlite"
-        #expect(try await accounts("backup", copy).output == "\(copy): 1 accounts\n")
+        #expect(try await accounts("backup", copy).output == "\(copy): 1 account\n")
         let again = try await accounts("backup", copy)
         #expect(again.code == 73 && again.errors == "Error: \(copy) exists already; name a new file\n")
         #expect(try await accounts("remove", "bob@example.com").code == 0)

@@ -53,6 +53,11 @@ public struct KeyTable: NamedKeys {
     }
 
     public func name(ofKey key: String) -> String? { names[SHA256Digest(of: key)] }
+
+    /// The names of the keys that another table does not have, or not under this name.
+    public func names(missingIn other: KeyTable) -> [String] {
+        names.filter { other.names[$0.key] != $0.value }.values.sorted()
+    }
 }
 
 /// Entity tags (RFC 9110, section 8.8.3).
