@@ -39,7 +39,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         Allocator.releaseMemoryInBackground()
         let metrics = settings.admin.metrics()
         let traces = settings.traces.tracing(of: (Server.name, Server.version))
-        // Before the apps create their own data, which a start that fails should not leave behind.
+        // Before the apps create their own data, which a start that is refused should not leave behind.
         try settings.storage.store.location.makeDirectory()
         var setup = ServerSetup(
             isDevelopment: settings.apps.development,
@@ -93,8 +93,8 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let admin = try settings.admin.open(
             metrics.map {
                 ServerFigures(
-                    program: (Server.name, Server.version), metrics: $0, host: host, server: server,
-                    traces: traces, limits: limits)
+                    program: (Server.name, Server.version), metrics: $0, host: host, handler: handler,
+                    server: server, traces: traces, limits: limits)
             },
             handler,
             console: console?.settings.isPublic == false ? settings.address.basePath?.segments ?? [] : nil)

@@ -43,6 +43,8 @@ import Testing
         #expect(try await admin.request("GET", "/metrics").text.contains("coordinatord_sessions"))
         #expect(try await admin.request("GET", "/nothing").text.contains("unknown-path"))
         #expect(try await status(ConsoleServerTests.tokens.bob, admin) == 200)
+        #expect(try await status(ConsoleServerTests.tokens.eve, admin) == 401)
+        #expect(try await server.scrape()[#"coordinatord_wrong_tokens_total{kind="operator"}"#] == 1)
         try await server.stop()
     }
 
@@ -95,6 +97,8 @@ import Testing
         server.program.signal(SIGTERM)
         let log = try await server.program.exit().errors
         #expect(!log.contains(bob) && !log.contains(eve))
+        #expect(log.contains("\(file) has changed: it has 2 tokens now; added: eve\""))
+        #expect(log.contains("\(file) has changed: it has 1 token now; removed: operator\""))
         #expect(log.contains("line 1 of \(file) has a key that has not 16 to 512 ASCII characters; the keys stay"))
         let entries = try log.split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
             .filter { $0["logger"] == "audit" && $0["request"] != nil }

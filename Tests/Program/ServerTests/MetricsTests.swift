@@ -128,6 +128,18 @@ private struct Happening: Sendable, CustomTestStringConvertible {
             _ = try await server.connection.request("PUT", "/livez")
         },
         Happening(
+            "a service has no key, a wrong one, and another",
+            [
+                #"coordinatord_wrong_tokens_total{kind="service"}"#: 2,
+                #"coordinatord_wrong_tokens_total{kind="operator"}"#: 0,
+            ]
+        ) { server, _ in
+            let keys = [[:], ["Authorization": "Bearer a-key"], ["Authorization": "Bearer another"]]
+            for headers in keys {
+                _ = try await server.connection.request("POST", "/v1/users/ann/signals", headers: headers)
+            }
+        },
+        Happening(
             "a stream is opened", app: "numbers",
             [
                 "coordinatord_watchers": 1, "coordinatord_http_streams": 1,

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
+internal import Synchronization
 
 extension Route {
     static let console = [
@@ -146,6 +147,7 @@ extension NavigationHandler {
         switch console.caller(token.text, from: operatorAddress(of: request)) {
         case .named(let name): return name
         case .nobody:
+            wrongOperatorTokens.wrappingAdd(1, ordering: .relaxed)
             let problem = Problem(.unauthorized)
             console.settings.audit(entry("wrong-token", by: nil, request, outcome: problem.name))
             throw problem

@@ -2,6 +2,7 @@ internal import Coordinators
 internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
+internal import Synchronization
 
 // Signals of other systems: they have a service's key, never a session's token, and get no state in the answer.
 extension NavigationHandler {
@@ -48,7 +49,12 @@ extension NavigationHandler {
     }
 
     private func requireService(_ request: HTTPRequest) throws(Problem) -> String {
-        guard let service = service(request.headers) else { throw .unknownService }
+        guard let service = service(request.headers) else {
+            if BearerToken(request.headers.only("Authorization")) != nil {
+                wrongServiceKeys.wrappingAdd(1, ordering: .relaxed)
+            }
+            throw .unknownService
+        }
         return service
     }
 

@@ -39,6 +39,8 @@ public final class NavigationHandler: HTTPHandler {
     let serviceKeys: (any NamedKeys)?
     let reportSignal: @Sendable (String) -> Void
     let draining = Atomic(false)
+    let wrongOperatorTokens = Atomic(0)
+    let wrongServiceKeys = Atomic(0)
 
     /// - Parameter report: called with every 5xx answer.
     public init(
@@ -57,6 +59,11 @@ public final class NavigationHandler: HTTPHandler {
         self.console = settings.console.map(Console.init)
         self.serviceKeys = settings.serviceKeys
         self.reportSignal = settings.reportSignal
+    }
+
+    /// Tokens for operators and keys of services that were tried, and are nobody's.
+    public var wrongTokens: (operators: Int, services: Int) {
+        (wrongOperatorTokens.load(ordering: .relaxed), wrongServiceKeys.load(ordering: .relaxed))
     }
 
     /// From now on `/readyz` answers that the server is stopping, and no request waits for a session to change.

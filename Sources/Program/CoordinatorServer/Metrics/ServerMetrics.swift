@@ -37,6 +37,7 @@ struct ServerFigures: Sendable {
     let program: (name: String, version: String?)
     let metrics: ServerMetrics
     let host: SessionHost
+    let handler: NavigationHandler
     let server: HTTPServer
     /// `nil` if nothing is traced.
     let traces: Traces?
@@ -233,6 +234,16 @@ enum HTTPMetrics {
             """
         ) { figures in
             cuts.map { MetricSample($1, value: figures.server.measures[$0]) }
+        },
+        ServerMetric(
+            "coordinatord_wrong_tokens_total", .counter, labels: ["kind"],
+            """
+            Tokens for operators and keys of services that were nobody's, on both ports. Tokens that are not looked at, \
+            because their address has tried ten in a minute, are not counted.
+            """
+        ) { figures in
+            let (operators, services) = figures.handler.wrongTokens
+            return [MetricSample("operator", value: operators), MetricSample("service", value: services)]
         },
     ]
 
