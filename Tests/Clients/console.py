@@ -372,6 +372,7 @@ def shop():
     page.go(f"/console/apps/shop?session={id}")
     page.until("no map", lambda: page.marked(".map .node"))
     assert page.marked(".map .node.way") and page.marked(".map .label.way"), "the session's way is not on the map"
+    assert not covered(), covered()
     looks_at_map()
     shot("map", "light", width=2000)
     page.field("Built-in events", "main").click()
@@ -410,6 +411,32 @@ def looks_at_map():
     assert abs(place() - left - 20) < 2, (place(), left)
     page.click("Show the whole map", "main")
     assert seen() == 1
+
+
+def maps():
+    """On the map of each app no label covers a box or another label, on a desk and on a phone."""
+    for app in call("GET", "/v1/apps")["apps"]:
+        page.go(f"/console/apps/{app['name']}")
+        page.until("no map", lambda: page.marked(".map .node"))
+        for width, height in [(390, 844), (1280, 900)]:
+            page.size(width, height)
+            isTurned = width < 700
+            page.until("not drawn for this window", lambda: page.run(
+                "return document.querySelector('.map').classList.contains('turned')") == isTurned)
+            for events in ("with", "without"):
+                page.field("Built-in events", "main").click()
+                assert not (hidden := covered()), f"{app['name']}, {width} px, {events} built-in events: {hidden}"
+    page.size(1600, 1000)
+
+
+def covered():
+    return page.run("""
+        const named = (selector, part) => [...document.querySelectorAll(selector)].map(element =>
+            [element.textContent, (part ? element.querySelector(part) : element).getBoundingClientRect()]);
+        const labels = named('.map :is(.label, .note)'), all = [...labels, ...named('.map .node', 'rect, path')];
+        const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+        return labels.flatMap(([name, label], at) => all.slice(at + 1).filter(([, other]) => meet(label, other))
+            .map(([other]) => `“${name}” and “${other}”`))""")
 
 
 def first_page():
@@ -1003,7 +1030,7 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    first_page, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
+    first_page, maps, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]

@@ -288,7 +288,55 @@ function curved(edges, places, { length: wide, breadth: high, down }) {
 
 const pointOn = ([x1, y1, x2, y2, x3, y3, x4, y4], t) => [[x1, x2, x3, x4], [y1, y2, y3, y4]].map(([a, b, c, d]) =>
   a * (1 - t) ** 3 + 3 * b * t * (1 - t) ** 2 + 3 * c * t * t * (1 - t) + d * t ** 3);
-const short = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
+
+/** Measures and shortens text in a font of this size. */
+function typesetter() {
+  const pen = document.createElement("canvas").getContext("2d"), { fontFamily } = getComputedStyle(document.body);
+  const width = (text, size) => {
+    pen.font = `${size}px ${fontFamily}`;
+    return pen.measureText(text).width;
+  };
+  const short = (text, size, room) => {
+    let length = text.length;
+    while (length && width(`${text.slice(0, length)}…`, size) > room) length--;
+    return width(text, size) <= room ? text : `${text.slice(0, length)}…`;
+  };
+  return { width, short };
+}
+
+/** Where a label may be from a point of its line, the best first: half of its width, half of its height. */
+const besides = half => [[0, 0], [half, 0], [-half, 0], [0, 12], [0, -12], [half, 12], [half, -12], [-half, 12],
+  [-half, -12]];
+
+/**
+ * The place of each edge's label: on its line or beside it, where it covers no box and no other label, and as few other
+ * lines as can be. A text that fits nowhere is shortened, and left out if that does not help.
+ */
+function labelled(edges, curves, taken, width) {
+  const isFree = ([a, b, c, d]) => !taken.some(([e, f, g, h]) => a < g && e < c && b < h && f < d);
+  const steps = [...Array(19).keys()].map(index => 0.5 + (index % 2 ? -1 : 1) * Math.ceil(index / 2) * 0.045);
+  const lines = curves.map(curve => [...Array(33).keys()].map(index => pointOn(curve, index / 32)));
+  return edges.map(({ events }, index) => {
+    const others = lines.filter((_, other) => other !== index), more = shown =>
+      events.length > shown ? ` +${events.length - shown}` : "";
+    for (const text of new Set([events.slice(0, 2).join(", ") + more(2), events[0] + more(1)])) {
+      const half = width(text) / 2 + 3;
+      let best;
+      for (const [right, down] of besides(half)) {
+        for (const t of steps) {
+          const [x, y] = pointOn(curves[index], t), at = [x + right, y + down];
+          const box = [at[0] - half, at[1] - 9, at[0] + half, at[1] + 9], [a, b, c, d] = box;
+          if (!isFree(box)) continue;
+          const crossed = others.filter(line => line.some(([x, y]) => a < x && x < c && b < y && y < d)).length;
+          if (!best || crossed < best.crossed) best = { crossed, box, at };
+        }
+      }
+      if (!best) continue;
+      taken.push(best.box);
+      return { text, x: best.at[0], y: best.at[1] };
+    }
+  });
+}
 
 /** The drawing, where it is (left, top, width and height), and where its nodes are. */
 function drawing(map, { way, counts, withBuiltIn, shape }) {
@@ -305,30 +353,30 @@ function drawing(map, { way, counts, withBuiltIn, shape }) {
     for (const place of places.values()) [place.x, place.y] = [place.y, place.x];
     for (const curve of curves) for (let at = 0; at < 8; at += 2) curve.splice(at, 2, curve[at + 1], curve[at]);
   }
-  const taken = map.nodes.map(({ id }) => places.get(id)).map(({ x, y }) => [x - 4, y - 4, x + wide + 4, y + high + 4]);
-  for (const [id, lines] of notes) {
-    const { x, y } = places.get(id);
-    taken.push([x, y - 16 * lines.length - 4, x + wide, y]);
-  }
-  const labels = edges.map(({ events }, index) => {
-    const text = events.slice(0, 2).join(", ") + (events.length > 2 ? ` +${events.length - 2}` : ""),
-      half = text.length * 3.3 + 4;
-    const box = t => { const [x, y] = pointOn(curves[index], t); return [x - half, y - 9, x + half, y + 9]; };
-    const overlap = ([a, b, c, d]) =>
-      taken.reduce((sum, [e, f, g, h]) => sum + Math.max(0, Math.min(c, g) - Math.max(a, e)) * Math.max(0,
-      Math.min(d, h) - Math.max(b, f)), 0);
-    const best = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8].map(t => [t, overlap(box(t))]).sort((a, b) => a[1] - b[1])[0][0];
-    taken.push(box(best));
-    return [text, ...pointOn(curves[index], best)];
+  const { width, short } = typesetter(), [small, leading] = isTurned ? [13.5, 18] : [12, 16];
+  const largest = Math.max(1, ...counts.values());
+  const lives = ({ kind, name }) => kind === "screen" ? counts.get(name) ?? 0 : 0;
+  const grown = found => lives(found) && 2 + 8 * Math.sqrt(lives(found) / largest);
+  const taken = map.nodes.map(found => {
+    const { x, y } = places.get(found.id), edge = grown(found) + 3;
+    return [x - edge, y - edge, x + wide + edge, y + high + edge];
   });
+  const room = (isTurned ? shape.down : shape.across) - 8;
+  for (const [id, all] of notes) {
+    const lines = all.length > 3 ? [...all.slice(0, 2), `and ${all.length - 2} more`] : all;
+    notes.set(id, lines.map(text => short(text, small, room)));
+    const { x, y } = places.get(id), half = Math.max(...notes.get(id).map(text => width(text, small))) / 2 + 3;
+    const bottom = y - grown(node.get(id));
+    taken.push([x + wide / 2 - half, bottom - 6 - leading * lines.length, x + wide / 2 + half, bottom]);
+  }
+  const labels = labelled(edges, curves, taken, text => width(text, small));
   const ends = [...taken, ...curves.flatMap(curve => [0.25, 0.5, 0.75].map(t => pointOn(curve, t)).map(([x, y]) =>
     [x, y, x, y]))];
   const [left, top, right, bottom] = [0, 1, 2,
     3].map(side => (side < 2 ? Math.min : Math.max)(...ends.map(box => box[side])) + (side < 2 ? -16 : 16));
   const marker = id => draw(`marker.${id}`, { id, viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 8,
     markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, draw("path", { d: "M0 0L8 4L0 8z" }));
-  const largest = Math.max(1, ...counts.values()),
-    style = (tag, edge) => `${tag}${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
+  const style = (tag, edge) => `${tag}${edge.builtIn ? ".builtin" : ""}${isWay(edge) ? ".way" : ""}`;
   const svg = draw(isTurned ? "svg.map.turned" : "svg.map", { role: "img",
     "aria-label": "Screens as nodes, events as edges; the same is below as a list" },
   draw("defs", {}, marker("e"), marker("w")),
@@ -336,22 +384,22 @@ function drawing(map, { way, counts, withBuiltIn, shape }) {
     { d: "M# #C# # # # # #".replaceAll("#", () => curves[index].shift().toFixed(1)),
     "marker-end": `url(#${isWay(edge) ? "w" : "e"})` })),
   map.nodes.map(found => {
-    const { id, name, kind, coordinator } = found, { x, y } = places.get(id), lives = kind === "screen"
-      ? counts.get(name) ?? 0 : 0;
-    const grow = lives && 2 + 8 * Math.sqrt(lives / largest), corner = 14, far = x + wide;
+    const { id, name, kind, coordinator } = found, { x, y } = places.get(id), grow = grown(found), corner = 14,
+      far = x + wide, inside = wide - (kind === "alert" ? 24 : 12);
+    const owner = lives(found) ? `${coordinator} · ${lives(found)} now` : coordinator;
     const shape = kind === "alert"
       ? draw("path", { d: `M${x + corner} ${y}H${far - corner}l14 22l-14 22H${x + corner}l-14 -22z` })
       : draw("rect", { x: x - grow, y: y - grow, width: wide + 2 * grow, height: high + 2 * grow, rx: kind === "start"
         ? 22 : 8 });
-    const line = (style, offset, text, length) => draw(style, { x: x + wide / 2, y: y + offset }, short(text, length),
+    const line = (style, offset, text, drawn = text) => draw(style, { x: x + wide / 2, y: y + offset }, drawn,
       draw("title", {}, text));
     return draw(`g.node.${kind}${isOn(found) ? ".way" : ""}`, {}, shape,
-      line("text", kind === "start" ? 27 : 19, name, !isTurned ? 21 : kind === "alert" ? 11 : 13),
-      kind !== "start" && line("text.quiet", 35, lives ? `${coordinator} · ${lives} now` : coordinator,
-        isTurned ? 15 : 24),
-      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - 14 * index, text, isTurned ? 16 : 30)));
+      line("text", kind === "start" ? 27 : 19, name, short(name, isTurned ? 15 : 13, inside)),
+      kind !== "start" && line("text.quiet", 35, owner, short(owner, small, inside)),
+      (notes.get(id) ?? []).map((text, index) => line("text.note", -8 - grow - leading * index, text)));
   }),
-  labels.map(([text, x, y], index) => draw(style("text.label", edges[index]), { x, y: y + 4 }, text)));
+  labels.map((label, index) => label
+    && draw(style("text.label", edges[index]), { x: label.x, y: label.y + 4 }, label.text)));
   const xs = [...places.values()].map(({ x }) => x), ys = [...places.values()].map(({ y }) => y);
   const [firstLeft, firstTop] = [Math.min(...xs) - 8, Math.min(...ys) - 24];
   return [svg, [left, top, right - left, bottom - top],
