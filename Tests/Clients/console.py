@@ -325,8 +325,11 @@ def shop():
     last = int(page.run("return document.querySelector('.status b').innerText.slice(1)"))
 
     # The past: everything shows that version, and nothing can be posted.
-    for _ in range(4):
+    for _ in range(3):
         page.click("One version back", "footer")
+    page.shows("Payment")
+    assert shut() == ["Card number", "Pay now"], shut()
+    page.click("One version back", "footer")
     page.says(f"Version {last - 4} of {last}", ".banner")
     page.shows("Address")
     assert page.driver.current_url.endswith(f"?v={last - 4}"), page.driver.current_url
@@ -345,6 +348,8 @@ def shop():
     page.says(f"Version {last - 4} of {last}", ".banner")
     page.shows("Address")
     assert page.button("Submit address", ".phone") is None, "an event can be posted in the past"
+    # What the screen had is known from the app's description then.
+    assert shut()[1:] == ["Street", "Type", "Street", "City", "Note for the courier (optional)", "Submit address"], shut()
     assert page.button("One version back", "footer") is None, "a sealed version looks as if it could be opened"
     assert len(page.marked(".dots .closed")) == last - 5, page.marked(".dots i")
     page.press(Keys.ARROW_RIGHT)
@@ -377,6 +382,14 @@ def shop():
     shot("map", "light", width=2000)
     page.field("Built-in events", "main").click()
     shot("map-built-in")
+
+
+def shut():
+    """The names of the fields and buttons on the screen in front; none of them can be used."""
+    controls = page.run("""return [...document.querySelectorAll('.phone .layer:last-of-type .content :is(input, textarea, button)')]
+        .map(element => [(element.closest('label') ?? element).innerText.split('\\n')[0], element.disabled])""")
+    assert all(isDisabled for _, isDisabled in controls), controls
+    return [name for name, _ in controls]
 
 
 def looks_at_map():

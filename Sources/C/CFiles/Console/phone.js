@@ -28,17 +28,17 @@ export class Phone {
 
   /**
    * Draws a state. `operations` are the changes since what is drawn now, if it directly follows. With `isPast` nothing
-   * can be posted; `titles` has the events' titles for that. `marks` says what became of each screen; `contents` has
+   * can be posted; `declared` has the app's events, for a state of which the controls are not known. `marks` says what became of each screen; `contents` has
    * what screens show beside the state, by their keys, and `pending` the work that is under way.
    */
-  show(state, { operations = [], isPast = false, titles, marks = new Map(),
+  show(state, { operations = [], isPast = false, declared = [], marks = new Map(),
     contents = new Map(), pending } = {}) {
     const picture = JSON.stringify([{ ...state, session: state.session.id, transition: 0 }, isPast, [...marks],
       [...contents], pending]);
     if (picture === this.#picture) return;
     this.#picture = picture;
     const active = this.#host.contains(document.activeElement) ? document.activeElement : undefined;
-    const old = this.#layers, make = { state, isPast, titles, marks, contents, pending, forms: new Map() };
+    const old = this.#layers, make = { state, isPast, declared, marks, contents, pending, forms: new Map() };
     this.#layers = new Map([{ key: "main", stack: state.stack }, ...state.presented ?? []]
       .map(flow => [flow.key, this.#layer(flow, make)]));
     this.#forms = make.forms;
@@ -76,14 +76,14 @@ export class Phone {
   }
 
   #screen(screen, make) {
-    const { state, isPast, titles, marks, contents, pending } = make, isVisible = screen.key === state.visible.key;
+    const { state, isPast, declared, marks, contents, pending } = make, isVisible = screen.key === state.visible.key;
     const mark = marks.get(screen.key), isInFront = isVisible && !state.alert;
-    if (isInFront && state.controls) {
-      this.#controls.set(screen.key, state.controls.filter(({ place, coordinator }) => place === "screen"
-        && coordinator !== undefined));
-    }
-    const own = !isPast && this.#controls.get(screen.key) || []; // What is covered keeps the controls that it had.
-    const row = own.filter(({ schema, role }) => role !== "destructive"
+    const known = isInFront && state.controls?.filter(({ place, coordinator }) => place === "screen"
+      && coordinator !== undefined);
+    if (known && !isPast) this.#controls.set(screen.key, known);
+    const own = isPast ? known || pastControls(screen, isVisible ? state.events : [], declared)
+      : this.#controls.get(screen.key) ?? []; // What is covered keeps the controls that it had.
+    const row = isPast ? [] : own.filter(({ schema, role }) => role !== "destructive"
       && Object.keys(schema?.properties ?? {}).join() === "id");
     const select = row.length === 1 && (id => this.#post(row[0].type, { id }));
     const canBack = isVisible && ["pop", "selectTab"].includes(state.back?.effect);
@@ -106,11 +106,8 @@ export class Phone {
         paramsView({ ...screen.params, ...contents.get(screen.key) }, select) ?? (!screen.rows && !screen.hasContent
           && h("p.kind", { "aria-hidden": "true" }, icon(screen.name) ?? [...titleOf(screen)][0])),
         screen.rows && h(".params.rows", {}, screen.rows.map(row => this.#row(row, isPast))),
-        own.map(control => this.#control(control, make, screen.key)),
-        isPast && screen.buttons?.map(({ type, title }) =>
-          h("button.button", { disabled: true }, title ?? titles?.get(type) ?? words(type))),
-        isVisible && isPast && state.events.filter(type => titles?.has(type) && !isCarried(type, screen)).map(type =>
-          h("button.button", { disabled: true }, screen.eventTitles?.[type] ?? titles.get(type)))));
+        own.map(control => isPast ? disabled(this.#control(control, { forms: new Map() }, screen.key))
+          : this.#control(control, make, screen.key))));
   }
 
   /** A row of a list. What it sends is in it, and nothing is entered. */
@@ -185,8 +182,21 @@ export class Phone {
   }
 }
 
-/** Whether buttons or rows of the screen have the event, each with its payload. */
-const isCarried = (name, { buttons = [], rows = [] }) => [...buttons, ...rows].some(({ type }) => type === name);
+/** The controls that a screen had, as far as its state and the app's description say. */
+function pastControls({ buttons = [], rows = [], eventTitles, coordinator }, events, declared) {
+  const own = declared.filter(event => event.coordinator === coordinator), carried = [...buttons, ...rows];
+  const found = own.filter(({ type }) => events.includes(type) && !carried.some(other => other.type === type));
+  return [...buttons.map(({ type, title, role = "secondary" }) =>
+    ({ type, title: title ?? own.find(event => event.type === type)?.title ?? words(type), role })),
+  ...found.map(event => ({ ...event, title: eventTitles?.[event.type] ?? event.title,
+    role: event.schema ? "input" : "secondary" }))];
+}
+
+/** A button or a form that shows what was there. */
+function disabled(element) {
+  for (const part of element.elements ?? [element]) part.disabled = true;
+  return element;
+}
 
 /** Parameters as rows; lists and objects as groups of rows. If an event takes an item's id, its row posts it. */
 function paramsView(params, select) {

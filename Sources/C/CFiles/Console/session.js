@@ -39,9 +39,9 @@ export async function sessionPage(main, id, config, tools) {
   const token = kept.get(`token ${id}`), operator = kept.get("operator");
   if (!token && !operator) return askForToken(main, id, config);
   const isOperator = !token, typed = kept.get(`typed ${id}`) ?? {}, opened = new Map();
-  const states = new Map(), coordinators = new Coordinators(), contents = new Map();
+  const states = new Map(), controlsOf = new Map(), coordinators = new Coordinators(), contents = new Map();
   const unreadable = new Set();
-  let versions = [], schemas = new Map(), titles = new Map(), signals = [], newest, drawn, connection, ended,
+  let versions = [], schemas = new Map(), declared = [], signals = [], newest, drawn, connection, ended,
     search = "", tab = "phone", isHistoryKnown = false, oldest; // The first version that the server still gives.
   let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
 
@@ -92,13 +92,13 @@ export async function sessionPage(main, id, config, tools) {
     h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
   const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
-  for (const { type, schema, title, isOwn } of [...app.value?.builtInEvents ?? [],
-    ...(app.value?.coordinators ?? []).flatMap(({ events }) => events.map(event => ({ ...event, isOwn: true })))]) {
+  const all = name => (app.value?.coordinators ?? []).flatMap(coordinator => (coordinator[name] ?? []).map(
+    ({ example, ...event }) => ({ ...event, example: example.payload, coordinator: coordinator.name })));
+  declared = all("events");
+  signals = all("signals").map(signal => ({ ...signal, role: "secondary" }));
+  for (const { type, schema } of [...app.value?.builtInEvents ?? [], ...declared]) {
     schemas.set(type, schema && (schema.type !== "object" || schema.required?.length > 0));
-    if (isOwn) titles.set(type, title);
   }
-  signals = (app.value?.coordinators ?? []).flatMap(({ name, signals = [] }) => signals.map(
-    ({ example, ...signal }) => ({ ...signal, example: example.payload, role: "secondary", coordinator: name })));
   session.follow();
   listen();
   setInterval(() => tick(parts.tree), 1000);
@@ -109,6 +109,7 @@ export async function sessionPage(main, id, config, tools) {
     const { transition, controls, ...plain } = state, { version } = state.session;
     newest = state;
     states.set(version, plain);
+    controlsOf.set(version, controls);
     if (transition && versions.at(-1)?.version === version - 1) {
       versions.push({ version, time: new Date().toISOString(), visible: state.visible, ...transition });
       keepWay();
@@ -247,7 +248,7 @@ export async function sessionPage(main, id, config, tools) {
     const before = stateAt(at - 1), marks = screenMarks(state, before),
       entry = versions.find(({ version }) => version === at);
     const operations = drawn === at - 1 && !isPast ? newest.transition?.operations : undefined;
-    phone.show(state, { operations, isPast: isPast || !!ended || isOperator, titles, marks: isPast ? marks : undefined,
+    phone.show({ ...state, controls: controlsOf.get(at) }, { operations, isPast: isPast || !!ended || isOperator, declared, marks: isPast ? marks : undefined,
       contents: isPast ? undefined : contents, pending: isPast || ended ? undefined : state.pending });
     drawn = at;
     const nodes = coordinators.of(state), isExact = coordinators.has(at), isNow = !isPast && !ended;
