@@ -458,12 +458,20 @@ def first_page():
     page.says("This is a development server", "main")
     assert page.marked(".apps b")[:2] == ["shop", "tabs default"], page.marked(".apps b")
     assert all(page.marked(".apps p"))
+    assert page.run("return [...document.querySelectorAll('.welcome a')].every("
+                    "({ target, rel }) => target === '_blank' && rel === 'noopener')"), "a file replaces the console"
+    reachable("first page")
     shot("first")
     page.click("Try shop", "main")
     page.shows("Home")
     page.click("Product")
     page.shows("Product 1")
     id = page.id()
+    page.click("On a phone", ".tools")
+    code = page.until("no code", lambda: page.marked("dialog .code"))[0]
+    call("POST", "/v1/pairings", body={"code": code})
+    page.says("A device has joined the session.", "#note")
+    assert not page.marked("dialog")
     page.click("On a phone", ".tools")
     code = page.until("no code", lambda: page.marked("dialog .code"))[0]
     assert re.fullmatch(r"\w{4}-\w{4}", code), code
@@ -473,15 +481,60 @@ def first_page():
     page.run("sessionStorage.clear()")
     page.go("/livez")
     page.driver.get(address)
-    page.until("the code is not filled in", lambda: page.field("The code", "main").get_property("value") == code)
-    assert page.driver.current_url == f"{base}/console", "a code stays in the address"
-    page.click("Continue", "main .join")
     page.shows("Product 1")
     assert page.id() == id
     # It is good for one device.
-    page.go("/")
-    page.field("The code", "main").send_keys(code, Keys.ENTER)
-    page.says("code", "#note")
+    page.go("/livez")
+    page.driver.get(address)
+    page.says("code", ".join .fault")
+    assert page.driver.current_url == f"{base}/console", "a code stays in the address"
+    code = page.field("The code", "main")
+    assert code.get_property("ariaInvalid") == "true"
+    code.send_keys("2")
+    assert page.marked(".join .fault") == [""], "the fault of another code is still said"
+
+
+def reachable(where):
+    """On a phone what is tapped is 36 pixels high, and as wide."""
+    page.size(390, 844)
+    small = page.run("""
+        return [...document.querySelectorAll('a, button, summary, .inline :is(input, select)')]
+            .filter(element => element.checkVisibility() && !element.closest('.skip, .tree, .layers, .last, .json'))
+            .map(element => [element.innerText || element.ariaLabel, element.getBoundingClientRect()])
+            .filter(([, { width, height }]) => width < 36 || height < 36)
+            .map(([name, { width, height }]) => `${name} ${width}×${height}`)""")
+    page.size(1600, 1000)
+    assert not small, f"{where}: {small}"
+
+
+def phone_page():
+    """A session's page on a phone: nothing is covered, the line with what has happened takes no taps."""
+    page.start("shop")
+    page.size(390, 844)
+    page.until("the built-in events are covered", lambda: page.run("""
+        const [more, line] = ['.others summary', 'footer.history'].map(name =>
+            document.querySelector(name).getBoundingClientRect());
+        return more.height && more.bottom <= line.top"""))
+    page.run("document.getElementById('note').textContent = 'Something has happened. '.repeat(4)")
+    assert page.run("""
+        const { left, top, width, height } = document.getElementById('note').getBoundingClientRect();
+        return !document.elementsFromPoint(left + width / 2, top + height / 2).some(({ id }) => id === 'note')""")
+    page.run("document.getElementById('note').textContent = ''")
+    page.click("Walnut desk lamp")
+    page.shows("Product 42")
+    page.click("Add to cart")
+    look = "const { backgroundColor, color } = getComputedStyle(arguments[0]); return [backgroundColor, color]"
+    related = page.button("Related", ".phone")
+    assert page.run(look, related) != page.run(look, page.field("Id")), "an event looks like a caption"
+    page.fill("Id", "3", ".phone")
+    page.click("Related")
+    page.shows("Product 3")
+    page.click("Layers", ".switcher")
+    page.until("the layers do not begin at the screen in front", lambda: page.run("""
+        const { left, right } = document.querySelector('.plane.visible').getBoundingClientRect();
+        return left >= 0 && right <= innerWidth"""))
+    reachable("session")
+    page.size(1600, 1000)
 
 
 def address():
@@ -920,6 +973,12 @@ def pages():
     page.go("/console")
     page.until("no sessions", lambda: page.marked("tbody tr"))
     assert page.marked(".search h2") == ["Sessions in memory"]
+    page.size(390, 844)
+    lines = page.run("return [...document.querySelectorAll('tbody td, thead th')].filter("
+                     "cell => cell.checkVisibility()).map(({ clientHeight }) => clientHeight)")
+    assert max(lines) < 60 and not page.run("return document.documentElement.scrollWidth > innerWidth"), lines
+    page.size(1600, 1000)
+    reachable("operator's list")
     page.fill("App version", "99", ".search")
     page.click("Search", ".search")
     page.says("No session is like that.", ".search")
@@ -1043,7 +1102,7 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    first_page, maps, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
+    first_page, maps, phone_page, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]

@@ -81,21 +81,27 @@ async function allPage(config) {
   const token = h("input", { type: "password", placeholder: "Token", "aria-label": "The session's token",
     autocomplete: "off", required: true });
   const code = h("input", { placeholder: "e.g. 7ETC-MC4G", "aria-label": "The code", autocomplete: "off",
-    required: true, autocapitalize: "characters", spellcheck: false, value: location.hash.slice(1) });
+    required: true, autocapitalize: "characters", spellcheck: false, oninput: () => refuse() });
+  const fault = h("p.fault", { role: "alert" });
+  const refuse = sentence => {
+    fault.textContent = sentence ?? "";
+    code.ariaInvalid = sentence ? "true" : null;
+  };
   const hasAccount = config.development && apps.some(({ name }) => name === "shop" || name === "clean-login");
   render(main, h(".pagewide", {},
     config.development && h("section.welcome", {}, h("h2", {}, "This is a development server"),
       h("p", {}, "An app's screens, and what leads from one to the next, live here, not on the phone. Start one: you "
-        + "see a phone with the app, and beside it what the server holds of the session. Every button on the phone is "
-        + "an event, and every field begins with an example that works."),
+        + "see a phone with the app, and what the server holds of the session: beside it, or behind tabs in a narrow "
+        + "window. Every button on the phone is an event. Fields that must be filled in begin with an example that "
+        + "works, except for secrets: passwords and card numbers."),
       hasAccount && h("p", {}, "To sign in: ", h("code", {}, "ann@example.com"), " with the password ",
         h("code", {}, "correct horse"), "."),
       h("p.actions", {},
         apps[0].name === "shop" && h("button.primary", { onclick: () => launch({ app: "shop" }) }, "Try shop"),
-        h("a", { href: `${root}openapi.yaml` }, "The API"), h("a", { href: `${root}problems` }, "Its problems"),
-        h("a", { href: `${root}client.js` }, "A client library")),
-      h("p.quiet", {}, "To read on, beside coordinatord's source: docs/clients.md to write a client, docs/authoring.md "
-        + "to write an app, docs/console.md for this page.")),
+        beside("openapi.yaml", "The API (a YAML file)"), beside("problems", "Its problems (text)"),
+        beside("client.js", "A client library (JavaScript)")),
+      h("p.quiet", {}, "To read on, in coordinatord's repository: docs/clients.md on writing a client, "
+        + "docs/authoring.md on writing an app, docs/console.md on this page. An image does not contain them.")),
     h("section", {}, h("h2", {}, "Start a session"),
       h("ul.apps", {}, apps.map(({ name, sentence }) => h("li", {}, h("b", {}, name, name === listed.defaultApp
         && h("span", {}, " default")), h("p", {}, sentence),
@@ -105,8 +111,12 @@ async function allPage(config) {
       h("section.links", { hidden: true }),
       h("section.join", {}, h("h2", {}, "Continue with a code"), h("form.inline", { onsubmit: event => {
         event.preventDefault();
-        go(join(code.value.trim()));
-      } }, code, h("button.primary", {}, "Continue")),
+        refuse();
+        join(code.value.trim()).then(id => location.assign(pages.session(id)), problem => {
+          refuse(problem.message);
+          code.focus();
+        });
+      } }, code, h("button.primary", {}, "Continue")), fault,
       h("p.quiet", {}, "“On a phone”, at the top of a session's page, shows one.")),
       h("section", {}, h("h2", {}, "Open a session"), h("form.inline", { onsubmit: event => {
         event.preventDefault();
@@ -120,12 +130,19 @@ async function allPage(config) {
     h("section.search", {})));
   search(main.querySelector(".search"), config);
   startAtLink(main.querySelector(".links"), apps, launch);
-  if (code.value) {
+  const continueWithAddress = () => {
+    if (!location.hash) return;
+    code.value = location.hash.slice(1);
     history.replaceState(null, "", location.pathname); // A code is good for one device; the address is for many.
     code.scrollIntoView({ block: "center" });
-    code.form.lastChild.focus();
-  }
+    code.form.requestSubmit();
+  };
+  addEventListener("hashchange", continueWithAddress);
+  continueWithAddress();
 }
+
+/** A link to a file of the server, which opens beside the page. */
+const beside = (file, name) => h("a", { href: root + file, target: "_blank", rel: "noopener" }, name);
 
 /** Starts a session at a link, for apps that declare links, which are suggested. */
 function startAtLink(host, apps, launch) {

@@ -63,6 +63,7 @@ export async function sessionPage(main, id, config, tools) {
   const choose = () => {
     for (const button of switcher.children) button.ariaPressed = String(button.dataset.focus === tab);
     for (const [name, element] of Object.entries(parts)) element.classList.toggle("chosen", name === tab);
+    showFront();
   };
   choose();
   const phone = new Phone(phoneHost, post);
@@ -259,6 +260,7 @@ export async function sessionPage(main, id, config, tools) {
         "Drawn from this version's screens: the server keeps the tree of the newest version."));
     tick(parts.tree);
     render(parts.layers.lastChild, layersView(state, marks));
+    showFront();
     render(parts.last.lastChild, transitionView(entry, at));
     const { transition, controls, ...plain } = state;
     render(parts.json.lastChild, h("p.quiet", {}, before ? `Marked: what differs from v${at - 1}. ` : at > 1
@@ -266,6 +268,9 @@ export async function sessionPage(main, id, config, tools) {
       before && Object.entries(symbols).map(([name, sign]) => h(`span.${name}`, {}, `${sign} ${markNames[name]} `))),
     jsonView(plain, before, { opened, search }));
   }
+
+  /** Where the layers are wider than the window, they begin with the screen that the user sees. */
+  function showFront() { parts.layers.querySelector(".planes")?.scrollTo(1e5, 0); }
 
   function showBanner(at) {
     const again = h("button", { onclick: () =>
@@ -329,8 +334,11 @@ export async function sessionPage(main, id, config, tools) {
 
   /** Shows a code with which another device takes part in the session. */
   async function share() {
-    let code;
-    try { ({ code } = await session.pairingCode("Phone")); } catch (problem) { return fail(problem); }
+    let code, known;
+    try {
+      known = (await session.devices()).length;
+      ({ code } = await session.pairingCode("Phone"));
+    } catch (problem) { return fail(problem); }
     const address = `${pages.all}#${code.slice(0, 4)}-${code.slice(4)}`;
     const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
     const dialog = h("dialog", { "aria-label": "Continue on a phone" }, notice("Continue on a phone",
@@ -340,7 +348,12 @@ export async function sessionPage(main, id, config, tools) {
       isHere && h("p.quiet", {}, "This server listens to this computer only: another device reaches it if it was "
         + "started with --host 0.0.0.0, at this computer's address in the network."),
       h("button", { onclick: () => dialog.close() }, "Close")));
-    dialog.addEventListener("close", () => dialog.remove());
+    const look = setInterval(() => session.devices().then(found => {
+      if (found.length <= known || !dialog.open) return;
+      dialog.close();
+      say("A device has joined the session.");
+    }, () => {}), 1000);
+    dialog.addEventListener("close", () => { clearInterval(look); dialog.remove(); });
     document.body.append(dialog);
     dialog.showModal();
   }
