@@ -13,6 +13,10 @@ public struct PostgresStatement: Sendable {
         self.name = name
         self.sql = sql
     }
+
+    /// Is refused like the statement, for want of a table, a column or a right, and otherwise has its plan as rows.
+    /// Nothing is changed.
+    public var explanation: PostgresStatement { PostgresStatement("explain-\(name)", "EXPLAIN \(sql)") }
 }
 
 /// One connection to a database: open from `init` to `deinit`.

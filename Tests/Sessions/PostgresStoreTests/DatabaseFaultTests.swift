@@ -167,6 +167,51 @@ import Testing
         await store.close()
     }
 
+    @Test(arguments: [
+        (
+            "REVOKE INSERT, UPDATE ON journal FROM \"ROLE\"", "GRANT INSERT ON journal TO \"ROLE\"",
+            "permission denied for table journal (SQLSTATE 42501)"
+        ),
+        (
+            "ALTER TABLE journal RENAME TO logbook", "ALTER TABLE logbook RENAME TO journal",
+            #"relation "journal" does not exist (SQLSTATE 42P01)"#
+        ),
+        (
+            "REVOKE SELECT ON store FROM \"ROLE\"", "GRANT SELECT ON store TO \"ROLE\"",
+            "permission denied for table store (SQLSTATE 42501)"
+        ),
+    ])
+    func `while the database refuses every commit, nothing is ready, and the reason is said`(
+        damage: String, repair: String, reason: String
+    ) async throws {
+        let database = try await Database()
+        _ = try await PostgresStore.migrate(uri: database.uri)
+        let role = "server_\(database.name)"
+        try await database.query(
+            """
+            CREATE ROLE \(role) LOGIN;
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO \(role)
+            """)
+        let store = try await PostgresStore.open(
+            uri: database.uri.replacing("postgres@", with: "\(role)@"), durability: .relaxed,
+            report: database.reports.add)
+        let stamp = try await store.commit(.make(1), versions: 1)
+        try await database.query(damage.replacing("ROLE", with: role))
+        let noticed = try await Self.clock { try await eventually { store.condition.failure != nil } }
+        let failure = store.condition.failure
+        let refused = await store.commit([try .make(.make(1), after: stamp)])
+        try await database.query(repair.replacing("ROLE", with: role))
+        let back = try await Self.clock { try await eventually { store.condition.failure == nil } }
+
+        #expect(failure == reason)
+        #expect(refused != .success([]))
+        #expect(noticed < .seconds(4) && back < .seconds(4), "\(noticed), \(back)")
+        try await store.commit(.make(1), versions: 1, after: stamp)
+        let about = database.reports.all.filter { $0.hasSuffix(reason) && !$0.hasPrefix("a change of session") }
+        #expect(about.count == 1 && database.reports.critical == [], "\(database.reports.all)")
+        await store.close()
+    }
+
     @Test func `a server that comes back without its promises is refused from then on`() async throws {
         let cluster = try await blocking { try PostgresCluster(isDurable: true) }
         let store = try await PostgresStore.open(uri: cluster.uri())

@@ -77,6 +77,9 @@ enum CommitStatement {
         ]
     }
 
+    /// Is refused if every commit is, and otherwise changes nothing.
+    static let trial = statement.explanation
+
     /// The row that a batch has left, if it was committed.
     static let changed = PostgresStatement("changed", "SELECT changed FROM batches WHERE lane = $1 AND n = $2")
 

@@ -9,6 +9,8 @@ internal import Synchronization
 final class Upkeep: Sendable {
     private struct State {
         var failure: String?
+        /// Why the database refuses every commit, although it answers; `nil` if it does not.
+        var refusal: String?
         /// Why the clock cannot be used; `nil` if it can.
         var clock: String?
         var isRelaxed = false
@@ -52,7 +54,7 @@ final class Upkeep: Sendable {
     var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
 
     /// Why the server is not ready.
-    var failure: String? { outage ?? state.withLock { $0.clock } ?? durabilityFailure }
+    var failure: String? { outage ?? state.withLock { $0.refusal ?? $0.clock } ?? durabilityFailure }
 
     /// Why the database cannot be used at all.
     var outage: String? { store.hasOldSecret ? StoreState.oldSecret : state.withLock { $0.failure } }
@@ -176,6 +178,7 @@ final class Upkeep: Sendable {
             return state.ticks
         }
         guard checkDatabase(link) else { return }
+        checkCommits(link)
         pruneSome(link)
         runChore("its own registration") { () throws(PostgresError) in
             if ticks.isMultiple(of: 5), try !ReplicaQueries.noteSeen(store.replica, link) {
@@ -227,7 +230,8 @@ final class Upkeep: Sendable {
                     // Without details, because anybody may read /readyz. The log has them.
                     defer {
                         state.failure =
-                            link.isUnconfirmed ? ReplicationBarrier.unconfirmed : "the database cannot be used"
+                            Upkeep.refusal(error)
+                            ?? (link.isUnconfirmed ? ReplicationBarrier.unconfirmed : "the database cannot be used")
                     }
                     return state.failure == nil
                 }
@@ -235,6 +239,34 @@ final class Upkeep: Sendable {
             }
         }
         return false
+    }
+
+    /// Checks whether the database would accept a commit. Commits are tried all the same: they are the first to succeed
+    /// again.
+    private func checkCommits(_ link: DatabaseLink) {
+        let values = CommitStatement.values([], lane: 0, n: 0, generation: store.generation, store)
+        var refusal: String?
+        do throws(PostgresError) {
+            _ = try link.run(CommitStatement.trial, values, within: .seconds(5))
+        } catch {
+            // Others say nothing about the next commit.
+            guard let reason = Upkeep.refusal(error) else { return }
+            refusal = reason
+        }
+        let before = state.withLock { state in
+            defer { state.refusal = refusal }
+            return state.refusal
+        }
+        guard refusal != before else { return }
+        store.report(refusal.map { "nothing can be committed: \($0)" } ?? "commits succeed again", false)
+    }
+
+    /// Why every commit is refused: a table or a column is missing, or the role has not the rights on it.
+    ///
+    /// - Returns: `nil` if the error says nothing about that.
+    private static func refusal(_ error: PostgresError) -> String? {
+        guard case .refused(let state, _, _) = error, state.isIn(class: "42") else { return nil }
+        return error.description
     }
 
     private func pruneSome(_ link: DatabaseLink) {
