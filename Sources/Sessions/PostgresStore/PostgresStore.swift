@@ -343,6 +343,8 @@ public enum PostgresStoreError: Error, Equatable, Sendable {
     case secretInURI(reason: String)
     /// The database has no tables of a store, and this role may not create them.
     case noSchema
+    /// The database has no store, but tables with these names of a store's, beside which none can be made.
+    case foreignTables([String])
     /// An earlier build of this program has made the tables.
     case olderSchema(Int)
     /// A later build of this program has made the tables, in a way that this one cannot work with.
@@ -364,6 +366,11 @@ extension PostgresStoreError: CustomStringConvertible {
             """
             the database has no tables of a store, and this role may not create them: run `coordinatord migrate` as a \
             role that may
+            """
+        case .foreignTables(let names):
+            """
+            there is no store here, and none can be made beside what has the names of its tables: \
+            \(names.joined(separator: ", ")). Nothing was changed: name another database
             """
         case .olderSchema(let version):
             "the database has schema \(version), this program needs \(Schema.version): run `coordinatord migrate`"

@@ -369,6 +369,48 @@ import TestSupport
         #expect(file.code == 0 && file.output.contains("a store in a file is upgraded when it is opened"))
     }
 
+    @Test func `a database in which others have tables of these names is refused as it is`() async throws {
+        try cluster.query("CREATE TABLE journal (id int)", in: database)
+
+        let server = try await run("serve", "--port", "0", "--create-store", "--durability", "relaxed")
+        let plain = try await run("serve", "--port", "0", "--durability", "relaxed")
+        let migration = try await run("migrate")
+
+        for result in [server, migration] {
+            #expect(result.code == 78 && result.errors.contains("names of its tables: journal. "), "\(result)")
+        }
+        #expect(plain.code == 66, "\(plain)")
+        #expect(
+            try cluster.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", in: database) == "journal")
+    }
+
+    @Test(arguments: [
+        "UPDATE store SET value = 'abc' WHERE name = 'schema'", "DELETE FROM store WHERE name = 'secret'",
+    ])
+    func `every command says of a store with damaged values that it is damaged`(damage: String) async throws {
+        #expect(try await run("migrate").code == 0)
+        try cluster.query(damage, in: database)
+
+        for command in [["serve", "--port", "0"], ["serve", "--port", "0", "--create-store"], ["migrate"], ["check"]] {
+            let result = try await storage.run(command, store: database)
+            #expect(result.code == 65 && result.errors.contains("damaged"), "\(command): \(result)")
+        }
+    }
+
+    @Test func `a server whose tables have changed is not ready, says why, and is again`() async throws {
+        let (program, connection) = try await serve()
+        func readiness() async throws -> Answer { try await connection.request("GET", "/readyz") }
+        try cluster.query("ALTER TABLE answers RENAME TO replies", in: database)
+        try await eventually { try await readiness().status == 503 }
+        let refused = try await readiness()
+        try cluster.query("ALTER TABLE replies RENAME TO answers", in: database)
+        try await eventually { try await readiness().status == 200 }
+
+        #expect(refused.text.contains("store-unavailable"), "\(refused.text)")
+        #expect(refused.text.contains(#"committed now: relation \"answers\" does not exist (SQLSTATE 42P01)."#))
+        try await storage.stop(program)
+    }
+
     @Test func `a server whose database is away is not ready, and is again when it is back`() async throws {
         let cluster = try PostgresCluster(isDurable: true)
         let (program, connection) = try await storage.serve(try cluster.makeDatabase())

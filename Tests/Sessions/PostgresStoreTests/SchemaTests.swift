@@ -1,3 +1,4 @@
+import Foundation
 import Sessions
 import TestSupport
 import Testing
@@ -71,6 +72,71 @@ import Testing
             _ = try await PostgresStore.open(uri: uri, durability: .relaxed)
         }
         #expect("\(older!)".contains("coordinatord migrate"))
+    }
+
+    @Test(arguments: [
+        ("CREATE TABLE journal (id int)", "journal"),
+        ("CREATE TABLE replicas (id int); CREATE VIEW pairings AS SELECT 1", "pairings, replicas"),
+        ("CREATE TABLE store (name text PRIMARY KEY, value text); INSERT INTO store VALUES ('theme', 'dark')", "store"),
+        ("CREATE TABLE store (id int)", "store"),
+        ("CREATE TABLE sessions (id int); ALTER TABLE sessions OWNER TO pg_monitor", "sessions"),
+    ])
+    func `no store is made beside tables of others that have its names, and nothing is changed`(
+        others: String, names: String
+    ) async throws {
+        let database = try await Database()
+        try await database.query(others)
+        let tables =
+            "SELECT string_agg(relname || ' ' || relnatts, ',' ORDER BY relname) FROM pg_class WHERE oid > 16384"
+        let before = try await database.query(tables)
+
+        let refusal = PostgresStoreError.foreignTables(names.components(separatedBy: ", "))
+        await #expect(throws: refusal) { _ = try await PostgresStore.migrate(uri: database.uri) }
+        await #expect(throws: refusal) { _ = try await database.open() }
+
+        #expect("\(refusal)".contains("names of its tables: \(names). Nothing was changed"))
+        #expect(try await database.query(tables) == before)
+    }
+
+    @Test func `what cannot be made whole is not made at all`() async throws {
+        let database = try await Database()
+        // A type of this name is in the way of the table; no table is.
+        try await database.query("CREATE DOMAIN pairings AS int")
+
+        await #expect(throws: PostgresStoreError.self) { _ = try await PostgresStore.migrate(uri: database.uri) }
+
+        #expect(try await database.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == "0")
+        try await database.query("DROP DOMAIN pairings")
+        #expect(try await PostgresStore.migrate(uri: database.uri) == (0, 1))
+        let tables = Schema.tables.sorted().joined(separator: "\n")
+        #expect(
+            try await database.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1") == tables
+        )
+    }
+
+    @Test(arguments: [
+        ("UPDATE store SET value = 'abc' WHERE name = 'schema'", "“schema” is “abc”, which is no number"),
+        ("UPDATE store SET value = '' WHERE name = 'least_reader'", "“least_reader” is “”"),
+        ("DELETE FROM store WHERE name = 'generation'", "no row “generation”"),
+        ("DELETE FROM store WHERE name = 'secret'", "the store's secret is damaged"),
+    ])
+    func `a store whose single values are damaged is neither opened nor mended`(
+        damage: String, reason: String
+    ) async throws {
+        let database = try await Database()
+        _ = try await PostgresStore.migrate(uri: database.uri)
+        try await database.query(damage)
+        let values = try await database.query("SELECT * FROM store ORDER BY name")
+
+        let opening = await #expect(throws: PostgresStoreError.self) { _ = try await database.open() }
+        let migration = await #expect(throws: PostgresStoreError.self) {
+            _ = try await PostgresStore.migrate(uri: database.uri)
+        }
+
+        guard case .damaged(let text) = opening else { throw TestFailure("the error is \(opening!)") }
+        #expect(text.contains(reason))
+        #expect(migration == opening)
+        #expect(try await database.query("SELECT * FROM store ORDER BY name") == values)
     }
 
     @Test func `commits that do not wait for the synchronous standby are refused, too`() async throws {

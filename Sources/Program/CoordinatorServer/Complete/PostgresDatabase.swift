@@ -252,6 +252,7 @@ extension ExitCode {
         case .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
         case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
         case .unavailable(let reason): unavailable(location, reason)
+        case .foreignTables: cannotStart(EX_CONFIG, "\(location): \(error)")
         }
     }
 

@@ -8,22 +8,16 @@ enum Migration {
     private static let time = Duration.seconds(3600)
 
     /// - Returns: the schema's version before; 0 if there was none.
+    /// - Throws: `foreignTables`, if the tables cannot be made beside others.
     static func migrate(_ connection: PostgresConnection) throws(PostgresStoreError) -> Int {
-        let secret = Sodium.randomBytes(KeyedDigest.keySize)
-        try run(connection, Schema.values)
-        try run(connection, Schema.firstValues(secret: Hexadecimal.text(of: secret)))
-        let before = try StoredValues(connection).schema
-        guard before < Schema.version else { return before }
-        try run(connection, Schema.creation)
-        return before
-    }
-
-    private static func run(_ connection: PostgresConnection, _ sql: String) throws(PostgresStoreError) {
+        let secret = Hexadecimal.text(of: Sodium.randomBytes(KeyedDigest.keySize))
         var tries = 0
         while true {
+            let before = try version(connection)
+            guard before < Schema.version else { return before }
             do throws(PostgresError) {
-                try connection.execute(sql, until: .now + time)
-                return
+                try connection.execute(Schema.creation(secret: secret), until: .now + time)
+                return before
             } catch {
                 tries += 1
                 // Two that create the same table at once collide in the catalogue, in spite of IF NOT EXISTS.
@@ -34,6 +28,33 @@ enum Migration {
             }
         }
     }
+
+    /// - Returns: 0 if there is no store, and nothing in its place.
+    private static func version(_ connection: PostgresConnection) throws(PostgresStoreError) -> Int {
+        // Before the values: a store that another program makes meanwhile must not look like foreign tables.
+        let names: [String]
+        do throws(PostgresError) {
+            let rows = try connection.run(taken, [.texts(Schema.tables)], until: .now + .seconds(5))
+            names = rows.indices.compactMap { rows.text($0, 0) }
+        } catch {
+            throw PostgresStoreError(error)
+        }
+        do throws(PostgresStoreError) {
+            return try StoredValues(connection).schema
+        } catch {
+            guard error == .noSchema else { throw error }
+            guard names.isEmpty else { throw .foreignTables(names) }
+            return 0
+        }
+    }
+
+    /// Whatever has one of these names where tables would be made.
+    private static let taken = PostgresStatement(
+        "taken",
+        """
+        SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = current_schema() AND c.relname = ANY ($1::text[]) ORDER BY 1
+        """)
 }
 
 /// The single values of the store.
@@ -43,25 +64,35 @@ struct StoredValues {
     let generation: Int
     let secret: StoreSecret
 
-    /// - Throws: `noSchema` if there are no tables.
+    /// - Throws: `noSchema` if there are no tables, or only such as are not of a store.
     init(_ connection: PostgresConnection) throws(PostgresStoreError) {
         var values: [String: String] = [:]
         do throws(PostgresError) {
-            let statement = PostgresStatement("values", "SELECT name, value FROM store")
+            let statement = PostgresStatement("values", "SELECT name::text, value::text FROM store")
             let rows = try connection.run(statement, until: .now + .seconds(5))
             for row in rows.indices { values[rows.text(row, 0) ?? ""] = rows.text(row, 1) }
         } catch {
-            throw error.state == "42P01" ? .noSchema : PostgresStoreError(error)
+            // No such table, or a table without these columns.
+            throw error.state == "42P01" || error.state == "42703" ? .noSchema : PostgresStoreError(error)
         }
-        // Somebody else is making the tables at this moment.
-        if values.isEmpty { throw .noSchema }
-        schema = values["schema"].flatMap { Int($0) } ?? 0
-        leastReader = values["least_reader"].flatMap { Int($0) } ?? 0
-        generation = values["generation"].flatMap { Int($0) } ?? 1
+        if values["schema"] == nil { throw .noSchema }
+        schema = try StoredValues.number("schema", in: values)
+        leastReader = try StoredValues.number("least_reader", in: values)
+        generation = try StoredValues.number("generation", in: values)
         guard let secret = Hexadecimal.bytes(of: values["secret"] ?? "").flatMap({ StoreSecret($0) }) else {
             throw .damaged("the store's secret is damaged")
         }
         self.secret = secret
+    }
+
+    private static func number(_ name: String, in values: [String: String]) throws(PostgresStoreError) -> Int {
+        guard let value = values[name] else {
+            throw .damaged("the store is damaged: its table store has no row “\(name)”")
+        }
+        guard let number = Int(value) else {
+            throw .damaged("the store is damaged: in its table store, “\(name)” is “\(value)”, which is no number")
+        }
+        return number
     }
 
     func check() throws(PostgresStoreError) {

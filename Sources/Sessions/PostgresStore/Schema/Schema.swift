@@ -7,8 +7,22 @@ enum Schema {
     /// The oldest program that can work with tables of this version, by its own `version`.
     static let leastReader = 1
 
-    /// Creates what is missing, in one transaction. The first statement lets only one program at a time do it.
-    static let creation = """
+    /// The tables that `creation` makes.
+    static let tables = [
+        "store", "sessions", "journal", "answers", "batches", "replicated_starts", "replicas", "pairings",
+    ]
+
+    /// Creates what is missing, in one transaction. The row “schema” lets only one program at a time do it.
+    ///
+    /// - Parameter secret: hexadecimal digits. If the store has a secret, it keeps it.
+    static func creation(secret: String) -> String {
+        """
+        -- The single values.
+        CREATE TABLE IF NOT EXISTS store (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
+        INSERT INTO store (name, value)
+        VALUES ('schema', '0'), ('least_reader', '0'), ('generation', '1'), ('timeline', '0'), ('lanes', '0'), ('pairing_tries', '0'),
+          ('secret', '\(secret)')
+        ON CONFLICT (name) DO NOTHING;
         SELECT value FROM store WHERE name = 'schema' FOR UPDATE;
 
         CREATE TABLE IF NOT EXISTS sessions (
@@ -68,20 +82,6 @@ enum Schema {
 
         UPDATE store SET value = '\(version)' WHERE name = 'schema' AND value::bigint < \(version);
         UPDATE store SET value = '\(leastReader)' WHERE name = 'least_reader' AND value::bigint < \(leastReader);
-        """
-
-    /// The table of single values, which comes first.
-    static let values = """
-        CREATE TABLE IF NOT EXISTS store (name text COLLATE "C" PRIMARY KEY, value text NOT NULL)
-        """
-
-    /// - Parameter secret: hexadecimal digits. If the store has a secret, it keeps it.
-    static func firstValues(secret: String) -> String {
-        """
-        INSERT INTO store (name, value)
-        VALUES ('schema', '0'), ('least_reader', '0'), ('generation', '1'), ('timeline', '0'), ('lanes', '0'), ('pairing_tries', '0'),
-          ('secret', '\(secret)')
-        ON CONFLICT (name) DO NOTHING
         """
     }
 }
