@@ -133,7 +133,9 @@ import Testing
             _ = try await PostgresStore.migrate(uri: database.uri)
         }
 
-        guard case .damaged(let text) = opening else { throw TestFailure("the error is \(opening!)") }
+        guard case .damaged(let text) = opening else {
+            throw TestFailure("the error is \(String(describing: opening))")
+        }
         #expect(text.contains(reason))
         #expect(migration == opening)
         #expect(try await database.query("SELECT * FROM store ORDER BY name") == values)
