@@ -126,7 +126,8 @@ import TestSupport
         #expect(try await client.create("{}", key).body == second.body)
     }
 
-    @Test func `no more sessions than the limit are created, however many are asked for at the same time`() async throws {
+    @Test func `no more sessions than the limit are created, however many are asked for at the same time`() async throws
+    {
         let client = try await Client { $0.sessionLimit = 20 }
 
         let created = try await withThrowingTaskGroup(of: Int.self) { group in
