@@ -61,6 +61,8 @@ final class DatabaseLink {
             if isUnconfirmed { throw .notSent(reason: ReplicationBarrier.unconfirmed) }
             try state.check(made, on: timeline)
         } catch {
+            // A missing table or right is told from a server that cannot be used.
+            if case .refused(let state, _, _) = error, state.isIn(class: "42") { throw error }
             throw .notSent(reason: error.description)
         }
         host = made.host
