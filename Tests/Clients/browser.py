@@ -53,9 +53,9 @@ class Page:
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def until(self, what, condition):
+    def until(self, what, condition, seconds=10):
         """Waits for a condition. What changes while it is looked at is looked at again."""
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + seconds
         while True:
             try:
                 if found := condition():
