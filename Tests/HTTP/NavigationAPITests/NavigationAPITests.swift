@@ -383,12 +383,12 @@ extension Answer {
         #expect(try await client.post(#"{"type":"nothing"}"#).status == 410)
     }
 
-    @Test func `the case of the authorization scheme does not matter`() async throws {
+    @Test func `the case of the authorization scheme does not matter, nor how many spaces follow it`() async throws {
         let client = try await Client()
 
         #expect(
             try await client.connection.request(
-                "GET", client.path, headers: ["authorization": "bearer \(client.token)"]
+                "GET", client.path, headers: ["authorization": "bearer  \(client.token)"]
             ).status == 200)
     }
 }

@@ -129,6 +129,14 @@ import TestSupport
         #expect(line.utf8.firstRange(of: "user=\"\\\"\u{301} level=error\" way=\"a\\\\\u{301}\\\"b\"".utf8) != nil)
     }
 
+    @Test func `what was escaped in a line of text differs from what looks so`() {
+        let metadata: Logger.Metadata = ["one": "a\nb", "other": #"a\u000ab"#]
+
+        let line = LineLogHandler.line(.notice, "x", metadata, by: "shop", .text)
+
+        #expect(line.hasSuffix(##" one=a\u000ab other="a\\u000ab""##), "\(line)")
+    }
+
     @Test func `a log that cannot be written ends nothing, and is counted`() throws {
         let descriptor = open("/dev/full", O_WRONLY)
         let output = LineOutput(descriptor)

@@ -28,8 +28,9 @@ export class Phone {
 
   /**
    * Draws a state. `operations` are the changes since what is drawn now, if it directly follows. With `isPast` nothing
-   * can be posted; `declared` has the app's events, for a state of which the controls are not known. `marks` says what became of each screen; `contents` has
-   * what screens show beside the state, by their keys, and `pending` the work that is under way.
+   * can be posted; `declared` has the app's events, for a state of which the controls are not known. `marks` says what
+   * became of each screen; `contents` has what screens show beside the state, by their keys, and `pending` the work that
+   * is under way.
    */
   show(state, { operations = [], isPast = false, declared = [], marks = new Map(),
     contents = new Map(), pending } = {}) {

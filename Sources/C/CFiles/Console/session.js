@@ -249,7 +249,8 @@ export async function sessionPage(main, id, config, tools) {
     const before = stateAt(at - 1), marks = screenMarks(state, before),
       entry = versions.find(({ version }) => version === at);
     const operations = drawn === at - 1 && !isPast ? newest.transition?.operations : undefined;
-    phone.show({ ...state, controls: controlsOf.get(at) }, { operations, isPast: isPast || !!ended || isOperator, declared, marks: isPast ? marks : undefined,
+    phone.show({ ...state, controls: controlsOf.get(at) }, { operations, declared,
+      isPast: isPast || !!ended || isOperator, marks: isPast ? marks : undefined,
       contents: isPast ? undefined : contents, pending: isPast || ended ? undefined : state.pending });
     drawn = at;
     const nodes = coordinators.of(state), isExact = coordinators.has(at), isNow = !isPast && !ended;

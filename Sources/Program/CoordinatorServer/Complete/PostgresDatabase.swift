@@ -249,10 +249,9 @@ extension ExitCode {
         switch error {
         case .unusableURI(let reason), .secretInURI(let reason): cannotStart(EX_USAGE, "--store: \(reason)")
         case .noSchema: cannotStart(EX_NOPERM, "\(location): \(error)")
-        case .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
+        case .foreignTables, .olderSchema, .relaxed: cannotStart(EX_CONFIG, "\(location): \(error)")
         case .newerSchema, .damaged: cannotStart(EX_DATAERR, "\(location): \(error)")
         case .unavailable(let reason): unavailable(location, reason)
-        case .foreignTables: cannotStart(EX_CONFIG, "\(location): \(error)")
         }
     }
 
