@@ -143,7 +143,7 @@ import TestSupport
         }
 
         #expect(created <= 20)
-        for _ in created..<20 { #expect(try await client.create("{}", [:]).status == 201) }
+        for _ in min(created, 20)..<20 { #expect(try await client.create("{}", [:]).status == 201) }
         #expect(try await client.create("{}", [:]).status == 503)
     }
 }
