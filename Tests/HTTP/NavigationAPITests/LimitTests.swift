@@ -128,7 +128,7 @@ import TestSupport
 
     @Test func `no more sessions than the limit are created, however many are asked for at the same time`() async throws
     {
-        let client = try await Client { $0.sessionLimit = 20 }
+        let client = try await Client(App("slow", root: { SlowCoordinator() })) { $0.sessionLimit = 20 }
 
         let created = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<24 {
@@ -145,6 +145,14 @@ import TestSupport
         #expect(created <= 20)
         for _ in min(created, 20)..<20 { #expect(try await client.create("{}", [:]).status == 201) }
         #expect(try await client.create("{}", [:]).status == 503)
+    }
+
+    /// Whose creation takes so long that others begin meanwhile.
+    private struct SlowCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) async throws {
+            try await Task.sleep(for: .milliseconds(10))
+            navigator.push(Screen("slow"))
+        }
     }
 }
 
