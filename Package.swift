@@ -217,10 +217,15 @@ for target in package.targets where target.path == nil {
     guard let floor = floors.first(where: { $0.value.contains(where: names.contains) })?.key else { continue }
     target.path = "\(target.isTest ? "Tests" : "Sources")/\(floor)/\(target.name)"
 }
+// Most of the tests' time is spent in these: in a build for tests they are optimized, and still check their assertions.
+let optimized = Context.environment["COORDINATORD_TESTS"] == nil ? [] : ["ByteText", "JSONCoding", "Coordinators", "SQLite"]
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
     ]
     .map { .enableUpcomingFeature($0) }
     if hasJemalloc { target.swiftSettings?.append(.define("JEMALLOC")) }
+    if optimized.contains(target.name) {
+        target.swiftSettings?.append(.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug)))
+    }
 }

@@ -18,10 +18,10 @@ open_sessions() {
 }
 
 # Posts events to the server at `$1` for `$2` seconds, in the sessions of the file `$3`, of the app `$4` or of `tabs`, and
-# prints the result.
+# prints the result. An answer that takes longer than LOAD_TIMEOUT, or 2 s, is an error.
 post_events() {
     SESSIONS=$3 APP=${4:-tabs} THREADS=$LOAD_THREADS wrk --threads "$LOAD_THREADS" --connections "$LOAD_CONNECTIONS" \
-        --duration "$2s" --script Benchmarks/events.lua "$1" | tail -n 1
+        --duration "$2s" --timeout "${LOAD_TIMEOUT:-2s}" --script Benchmarks/events.lua "$1" | tail -n 1
 }
 
 # Creates a session of `numbers` with the program `$1`, in the directory `$2`. Leaves its token in TOKEN, and what it is

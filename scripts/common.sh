@@ -98,11 +98,55 @@ kotlin_compile() { # jar, sources, folders or flags, [-cp class path]
         -Werror -no-stdlib -no-reflect -jvm-target 17 -cp "$classes" -d "$jar" "${sources[@]}"
 }
 
-# The processes that this script has started and must stop.
+# Compiles the client libraries that others are compiled against, once for all scripts: sets `kotlin_library` to the jar,
+# and `swift_library` to the folder with the module.
+need_kotlin_library() {
+    need_kotlin
+    kotlin_library=$PWD/.build/clients/$(hash_of "$KOTLIN_PACKAGE" Clients/Kotlin/src/main).jar
+    alone once "$kotlin_library" kotlin_compile "$kotlin_library" -Xexplicit-api=strict Clients/Kotlin/src/main/kotlin
+}
+need_swift_library() {
+    swift_library=$PWD/.build/clients/$(hash_of "$(swift --version 2> /dev/null)" Clients/Swift/Sources/CoordinatorClient)
+    alone once "$swift_library/CoordinatorClient.swiftmodule" swiftc -emit-module -parse-as-library -swift-version 6 \
+        -module-name CoordinatorClient -o "$swift_library/CoordinatorClient.swiftmodule" \
+        Clients/Swift/Sources/CoordinatorClient/*.swift
+}
+hash_of() { # text, folder
+    { echo "$1" && find "$2" -type f -print0 | sort -z | xargs -0 cat; } | sha256sum | cut -c 1-20
+}
+# Runs a command that makes a file, unless it has been made.
+once() { # file, command
+    [ ! -e "$1.made" ] || return 0
+    mkdir -p "$(dirname "$1")"
+    "${@:2}" && touch "$1.made"
+}
+
+# Has the servers of a test cut off nobody who waits for the processor: no result may depend on the machine's speed. What
+# a server shall cut off is a flag of that one. Proxies that a test starts wait as long.
+raise_time_limits() {
+    time_limit=10m
+    export COORDINATORD_{HEAD,BODY,ANSWER,IDLE}_TIME=$time_limit
+}
+
+# Runs a command again and again until it succeeds. The limit only finds what hangs.
+wait_for() { # what is waited for, command
+    local what=$1 end=$((SECONDS + 600))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || { echo "not after 10 minutes: $what" >&2; return 1; }
+        sleep 0.05
+    done
+}
+has_ended() { ! kill -0 "$1" 2> /dev/null; }
+
+# The processes that this script has started and must stop: clients before their servers.
 children=()
 stop_children() {
-    local child
-    for child in "${children[@]}"; do kill "$child" 2> /dev/null && wait "$child" 2> /dev/null || true; done
+    local at child
+    for ((at = ${#children[@]} - 1; at >= 0; at--)); do
+        child=${children[at]}
+        kill "$child" 2> /dev/null && wait "$child" 2> /dev/null || true
+    done
     children=()
 }
 
@@ -111,40 +155,44 @@ start_server() {
     : > "$2"
     "$1" serve --port 0 "${@:3}" >> "$2" 2>&1 &
     children+=($!)
-    local try
-    for try in $(seq 300); do
-        SERVER_URL=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' "$2")
-        [ -n "$SERVER_URL" ] && return
-        kill -0 "${children[-1]}" || { cat "$2" >&2; return 1; }
-        sleep 0.1
-    done
-    echo "the server is not ready after 30 s" >&2
-    return 1
+    wait_for "the server of $2 is ready" has_address "$2" && [ -n "$SERVER_URL" ] || { cat "$2" >&2; return 1; }
+}
+# Whether the server that was started last has written its address, or ended.
+has_address() {
+    local over=
+    ! has_ended "${children[-1]}" || over=1
+    SERVER_URL=$(sed -n 's/.*listening on \(http:[^ ]*\).*/\1/p' "$1")
+    [ -n "$SERVER_URL$over" ]
 }
 
-# Prints a port of 127.0.0.1 on which nothing listens, below those that the system gives to outgoing connections.
-free_port() {
-    local port
-    while port=$((RANDOM % 20000 + 12000)) && (exec 3<> "/dev/tcp/127.0.0.1/$port") 2> /dev/null; do :; done
-    echo "$port"
-}
+# Prints a port of 127.0.0.1 on which nothing listens, below those that the system gives to outgoing connections. No two
+# calls in this checkout print the same one, also from scripts that run at the same time.
+free_port() (
+    mkdir -p .build
+    umask 0
+    exec 9<> .build/port
+    flock 9
+    read -r port <&9 || port=$((RANDOM % 20000))
+    while port=$(((port + 1) % 20000)) && is_listening $((port + 12000)); do :; done
+    echo "$port" > .build/port
+    echo $((port + 12000))
+)
 
+is_listening() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+# Waits until the process that was started last listens on a port.
 wait_for_port() {
-    local try
-    for try in $(seq 100); do
-        (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null && return
-        sleep 0.1
-    done
-    echo "nothing listens on port $1 after 10 s" >&2
-    return 1
+    wait_for "something listens on port $1" is_listening_or_gone "$1" && is_listening "$1" ||
+        { echo "nothing listens on port $1" >&2; return 1; }
 }
+is_listening_or_gone() { is_listening "$1" || has_ended "${children[-1]}"; }
 
 # Starts nginx with deploy/nginx.conf on port `$2` of 127.0.0.1, in front of the ports after it; its files are in `$1`.
 start_nginx() {
     local directory=$1 port=$2 replica
     for replica in "${@:3}"; do echo "server 127.0.0.1:$replica max_fails=0;"; done > "$directory/replicas.conf"
     sed -e "s|listen 8080;|listen 127.0.0.1:$port;|" -e "s|/tmp/nginx|$directory|" \
-        -e "s|/dev/stdout|$directory/access.log|" -e "s|/dev/stderr|$directory/error.log|" deploy/nginx.conf \
+        -e "s|/dev/stdout|$directory/access.log|" -e "s|/dev/stderr|$directory/error.log|" \
+        ${time_limit:+-e "s/_timeout [0-9]*m\?s;/_timeout $time_limit;/"} deploy/nginx.conf \
         > "$directory/nginx.conf"
     # The system's programs are not on every user's PATH.
     PATH=$PATH:/usr/sbin nginx -p "$directory" -c "$directory/nginx.conf" -g 'daemon off;' 2> "$directory/start.log" &
@@ -156,7 +204,7 @@ start_nginx() {
 build_tests() {
     local log
     log=$(mktemp)
-    swift build --build-tests "$@" 2>&1 | tee "$log" || return
+    COORDINATORD_TESTS=1 swift build --build-tests "$@" 2>&1 | tee "$log" || return
     if grep -q "^$PWD/.*: warning:" "$log"; then echo 'there are warnings' >&2; return 1; fi
     rm "$log"
 }

@@ -29,7 +29,7 @@ start_cluster() {
         echo "the cluster $CLUSTERS/$name is in use: is this script running already?" >&2
         return 1
     fi
-    as_postgres pg_ctl start --wait --silent --pgdata "$CLUSTERS/$name" --log "$CLUSTERS/$name.log" \
+    as_postgres pg_ctl start --wait --timeout 600 --silent --pgdata "$CLUSTERS/$name" --log "$CLUSTERS/$name.log" \
         --options "-p $port -h 127.0.0.1 -k $sockets $*" || { tail "$CLUSTERS/$name.log" >&2; return 1; }
     clusters+=("$CLUSTERS/$name")
 }
@@ -87,7 +87,7 @@ SQL
 stop_clusters() {
     local cluster
     for cluster in "${clusters[@]}"; do
-        as_postgres pg_ctl stop --silent --mode fast --pgdata "$cluster" 2> /dev/null || true
+        as_postgres pg_ctl stop --timeout 600 --silent --mode fast --pgdata "$cluster" 2> /dev/null || true
     done
     clusters=()
     [ -z "${sockets:-}" ] || rm -rf "$sockets"

@@ -1,29 +1,22 @@
 """Does what a guide says, from top to bottom: writes its files, runs its commands, compares what they print.
 
-python authoring.py GUIDE DIRECTORY [BUILD_FOLDER]
+python authoring.py GUIDE DIRECTORY PORT [BUILD_FOLDER]
 
-DIRECTORY has a link `coordinatord` to the checkout. With BUILD_FOLDER, where the checkout's tests have been built, most of
+DIRECTORY has a link `coordinatord` to the checkout, and PORT is free. With BUILD_FOLDER, where the checkout's tests have been built, most of
 the new package is built already.
 
 A `swift` block is the file that the words before it name: “`Sources/App.swift`:”. A `diff` block changes such a file;
 `@@` separates its parts. Of a `console` block, what follows `$ ` is a command, and the lines after it are its output,
-if there are any. Every command has to succeed. A server gets a free port, and its output is not compared. `sh` blocks
+if there are any. Every command has to succeed. A server gets that port, and its output is not compared. `sh` blocks
 are not run.
 """
 
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 SEPARATOR = "----- next -----"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def change(text, diff):
@@ -100,9 +93,9 @@ def write(language, text, before, shell):
     path.write_text(change(path.read_text(), text) if language == "diff" else text)
 
 
-guide, directory = Path(sys.argv[1]).read_text(), sys.argv[2]
-build_folder = Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
-shell, port = Shell(directory), free_port()
+guide, (directory, port) = Path(sys.argv[1]).read_text(), sys.argv[2:4]
+build_folder = Path(sys.argv[4]).resolve() if len(sys.argv) > 4 else None
+shell = Shell(directory)
 commands = files = 0
 try:
     end = 0

@@ -1,14 +1,19 @@
 """A page of Examples/web in headless Chromium, used as a user does: with clicks and keys."""
 
+import atexit
 import os
 import re
+import subprocess
+import tempfile
 import time
 
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.remote_connection import ChromeRemoteConnection
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.client_config import ClientConfig
 
 # What the user can reach: visible, not covered, and the page is not waiting for an answer.
 LIVE = """
@@ -18,6 +23,35 @@ const name = element => element.getAttribute('aria-label')
     ?? (element.closest('.tabbar') ? element.querySelector('span') : element).innerText.trim();
 const inside = document.querySelector('#phone');
 """
+
+# A limit that only finds hangs, in seconds.
+LONG = 600
+
+
+class Driver:
+    """chromedriver, which selenium itself would give only half a minute to start."""
+
+    running = []
+
+    def __init__(self):
+        self.log = tempfile.NamedTemporaryFile("r", prefix="chromedriver-")
+        self.process = subprocess.Popen(
+            ["/usr/bin/chromedriver", "--port=0"], stdin=subprocess.DEVNULL, stdout=open(self.log.name, "w"),
+            stderr=subprocess.STDOUT)
+        Driver.running.append(self)
+        end = time.monotonic() + LONG
+        while not (found := re.search(r"started successfully on port (\d+)", open(self.log.name).read())):
+            assert self.process.poll() is None and time.monotonic() < end, open(self.log.name).read()
+            time.sleep(0.02)
+        self.url = f"http://127.0.0.1:{found[1]}"
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+# Also if a page could not be made.
+atexit.register(lambda: [driver.stop() for driver in Driver.running])
 
 
 class Page:
@@ -29,17 +63,26 @@ class Page:
             options.add_argument("--no-sandbox")
         options.binary_location = "/usr/bin/chromium"
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        self.driver = webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
+        options.add_experimental_option("browserStartupTimeout", 1000 * LONG)
+        url = Driver().url
+        connection = ChromeRemoteConnection(url, client_config=ClientConfig(url, timeout=LONG))
+        self.driver = webdriver.Remote(connection, options=options)
+        self.driver.set_page_load_timeout(LONG)
+        self.driver.set_script_timeout(LONG)
         self.origin, self.server = origin, server
         self.size(360, 740)
         self.prefer()
 
+    def tell(self, command, parameters):
+        """A command of Chrome's own protocol."""
+        self.driver.execute("executeCdpCommand", {"cmd": command, "params": parameters})
+
     def size(self, width, height, scale=1):
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        self.tell("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": scale, "mobile": False})
 
     def prefer(self, scheme="light", motion="reduce"):
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+        self.tell("Emulation.setEmulatedMedia", {"features": [
             {"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion}]})
 
     def open(self, app, title, back=None, **query):
@@ -53,9 +96,9 @@ class Page:
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def until(self, what, condition, seconds=10):
+    def until(self, what, condition):
         """Waits for a condition. What changes while it is looked at is looked at again."""
-        limit = time.monotonic() + seconds
+        limit = time.monotonic() + LONG
         while True:
             try:
                 if found := condition():
@@ -64,7 +107,7 @@ class Page:
             except WebDriverException as error:
                 fault = f"{what}: {error.msg}"
             assert time.monotonic() < limit, fault
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     def text(self):
         return self.run("return document.getElementById('phone').innerText")
@@ -95,9 +138,12 @@ class Page:
             """, label, within))
 
     def fill(self, label, text, within=""):
-        field = self.field(label, within)
-        field.clear()
-        field.send_keys(text)
+        def filled():
+            field = self.field(label, within)
+            field.clear()
+            field.send_keys(text)
+            return True
+        self.until(f"no field “{label}” to write into", filled)
 
     def press(self, *keys):
         ActionChains(self.driver).send_keys(*keys).perform()
@@ -152,10 +198,15 @@ class Page:
         self.until(lambda: f"not at {fragment}, entry {entry}, but {found()}", lambda: found() == [fragment, entry])
 
     def answer(self, count, body):
-        """Replaces the answers to the next events: `body` is JavaScript, with the request as `real()`."""
+        """
+        Replaces the answers to the next events, or to all until `answer_again`: `body` is JavaScript, with the request as
+        `real()`. The page's clock stands still, so that no deadline of an event passes while they are lost.
+        """
         self.run("""
-            const fetch = window.fetch;
-            let left = arguments[0];
+            const fetch = window.fetch, now = Date.now();
+            let left = arguments[0] ?? Infinity;
+            window.answerAgain = () => { left = 0; };
+            Date.now = () => now;
             const body = new Function('real', `return (async () => { ${arguments[1]} })()`);
             window.keys = [], window.bodies = [];
             window.fetch = (url, options) => {
@@ -165,8 +216,11 @@ class Page:
                 return left-- > 0 ? body(() => fetch(url, options)) : fetch(url, options);
             };""", count, body)
 
+    def answer_again(self):
+        self.run("window.answerAgain()")
+
     def errors(self):
         """What the browser complains about, other than statuses that the page handles."""
-        return [entry["message"] for entry in self.driver.get_log("browser")
+        return [entry["message"] for entry in self.driver.execute("getLog", {"type": "browser"})["value"]
                 if entry["level"] in ("WARNING", "SEVERE")
                 and not re.search(r"the server responded with a status of \d+", entry["message"])]

@@ -28,7 +28,7 @@ local = threading.local()
 def request(method, path, token=None, body=None, expected=(200, 201)):
     """Sends a request on this thread's connection."""
     if not hasattr(local, "connection"):
-        local.connection = http.client.HTTPConnection(urllib.parse.urlsplit(server).netloc, timeout=30)
+        local.connection = http.client.HTTPConnection(urllib.parse.urlsplit(server).netloc, timeout=600)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if body is not None:
         headers["Content-Type"] = "application/json"

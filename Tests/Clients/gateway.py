@@ -25,7 +25,7 @@ UNSENT = "neither forwarded nor answered"
 class Request:
     def __init__(self, method, path, key, body):
         self.method, self.path, self.key, self.body = method, path, key, body
-        self.arrived, self.answered = time.monotonic(), None
+        self.status, self.answer = None, None
 
 
 def first_posts():
@@ -41,11 +41,12 @@ def first_posts():
 
 
 class Gateway:
-    """`lost` counts the answers that did not get through. `latency` is added to each request, in seconds, half of it
-    on either way. `requests` are those that have arrived."""
+    """`server` is the address of the server, or a function that returns it. `lost` counts the answers that did not get
+    through. `latency` is added to each request, in seconds, half of it on either way. `requests` are those that have
+    arrived."""
 
     def __init__(self, server, plan=None, latency=0):
-        plan, address = plan or first_posts(), urllib.parse.urlsplit(server)
+        plan, find = plan or first_posts(), server if callable(server) else lambda: server
         self.lost, self.requests = 0, []
         gateway = self
 
@@ -63,16 +64,16 @@ class Gateway:
                     gateway.lost += 1
                 if fault == UNSENT:
                     return self.cut()
-                there = http.client.HTTPConnection(address.hostname, address.port)
+                there = http.client.HTTPConnection(urllib.parse.urlsplit(find()).netloc)
                 try:
                     there.request(self.command, self.path, body or None, dict(self.headers))
                     answer = there.getresponse()
                     is_stream = answer.getheader("Content-Type", "").startswith("text/event-stream") and not fault
                     text = None if is_stream else answer.read()
+                    request.status, request.answer = answer.status, text
                 except (OSError, http.client.HTTPException):
                     return self.cut()
                 time.sleep(latency / 2)
-                request.answered = time.monotonic()
                 fields = [(name, value) for name, value in answer.getheaders() if name not in ("Transfer-Encoding", "Connection")]
                 if is_stream:
                     self.close_connection = True

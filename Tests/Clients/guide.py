@@ -37,7 +37,7 @@ def shape(text):
 
 
 def run(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
     return done.stdout, done.stderr
 
 

@@ -1,6 +1,6 @@
 """Walks `shop` to the receipt with each client library, through all that can go wrong on the way.
 
-python libraries.py COORDINATORD NAME=COMMAND… [--only=SCENARIO] [--rounds=NUMBER] [--steps=NUMBER]
+python libraries.py COORDINATORD NAME=COMMAND… [--only=SCENARIO] [--rounds=NUMBER] [--steps=NUMBER] [--no-network=SECONDS]
 
 COMMAND starts the driver of a library, which uses its public functions alone. `COMMAND walk --server URL --storage DIR
 [--code CODE] [--deadline SECONDS] [--early]` resumes the session in DIR, or pairs, or opens a session, and walks on to
@@ -23,10 +23,10 @@ import itertools
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -38,8 +38,8 @@ import gateway
 from gateway import Gateway
 from relay import Relay
 
-# How long a walk may take, in seconds.
-WALK = 60
+# A limit that only finds hangs, in seconds.
+LONG = 600
 # Why a session is over for a device that another one has revoked: only one that waits gets the reason.
 REVOKED = ["token-revoked", "token-replaced", "unauthorized"]
 # What an app does besides what `back`, `selectTab` and `dismiss` say, so that a prediction cannot be right:
@@ -47,35 +47,42 @@ REVOKED = ["token-revoked", "token-replaced", "unauthorized"]
 UNPREDICTABLE = {}
 
 
+def until(what, condition):
+    """Waits for a condition, and returns what it has returned."""
+    end = time.monotonic() + LONG
+    while not (found := condition()):
+        assert time.monotonic() < end, what() if callable(what) else what
+        time.sleep(0.01)
+    return found
+
+
 class Server:
-    """A server with a SQLite store, which can be killed and started again on its port."""
+    """A server with a SQLite store, which can be killed and started again, on another port."""
 
     running = []
 
     def __init__(self, program, directory):
         Server.running.append(self)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
         self.program, self.directory, self.starts = program, directory, 0
-        self.url, self.turn = f"http://127.0.0.1:{self.port}", threading.Lock()
+        self.turn = threading.Lock()
         os.makedirs(directory)
         self.start()
 
     def start(self):
-        log = open(f"{self.directory}/log", "ab")
-        self.process = subprocess.Popen(
-            [self.program, "serve", "--port", str(self.port), "--development", "--store", f"sqlite:{self.directory}/store",
-             "--data-directory", f"{self.directory}/data"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        log.close()
         self.starts += 1
-        for _ in range(1000):
-            try:
-                return socket.create_connection(("127.0.0.1", self.port)).close()
-            except OSError:
-                assert self.process.poll() is None, open(f"{self.directory}/log").read()[-2000:]
-                time.sleep(0.01)
-        raise AssertionError("the server is not ready after 10 s")
+        name = f"{self.directory}/log-{self.starts}"
+        with open(name, "wb") as log:
+            self.process = subprocess.Popen(
+                [self.program, "serve", "--port", "0", "--development", "--store", f"sqlite:{self.directory}/store",
+                 "--data-directory", f"{self.directory}/data"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+        def address():
+            is_over, text = self.process.poll() is not None, open(name).read()
+            assert not is_over, text[-2000:]
+            return re.search(r"listening on (http://[^ ]*:(\d+))", text)
+
+        found = until("the server is not ready", address)
+        self.url, self.port = found[1], int(found[2])
 
     def kill(self):
         """kill -9, and a start."""
@@ -119,7 +126,7 @@ class Device:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if method == "POST":
             headers |= {"Idempotency-Key": f"{random.getrandbits(128):032x}", "Content-Type": "application/json"}
-        connection = http.client.HTTPConnection(self.url.netloc, timeout=60)
+        connection = http.client.HTTPConnection(self.url.netloc, timeout=LONG)
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
         text = answer.read()
@@ -139,14 +146,13 @@ class Device:
 
 
 class Walk:
-    """A library's driver on its way. `drawn` are its states, with the time of each."""
+    """A library's driver on its way, from `start` on. `drawn` are its states."""
 
     def __init__(self, library, directory, url, *options):
         self.library, self.directory, self.drawn = library, directory, []
         self.command = [*shlex.split(libraries[library]), "walk", "--server", url, "--storage", f"{directory}/app", *options]
         os.makedirs(f"{directory}/app", exist_ok=True)
-        self.withdrawn, self.result, self.at, self.turn = [], None, {}, threading.Lock()
-        self.start()
+        self.withdrawn, self.result, self.turn = [], None, threading.Lock()
 
     def start(self):
         self.errors = open(f"{self.directory}/errors", "ab")
@@ -154,6 +160,7 @@ class Walk:
             self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         self.reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self.reader.start()
+        return self
 
     def _read(self, process):
         for text in process.stdout:
@@ -162,17 +169,11 @@ class Walk:
             except ValueError:
                 continue  # The driver was killed while it wrote.
             if "version" in line:
-                self.drawn.append(line | {"time": time.monotonic()})
+                self.drawn.append(line)
             elif "withdrawn" in line:
                 self.withdrawn.append(line["outcome"])
             else:
                 self.result = line
-            for step in [step for step in self.at if len(self.drawn) >= step]:
-                threading.Thread(target=self.at.pop(step), daemon=True).start()
-
-    def after(self, step, action):
-        """Calls a function when so many states are drawn."""
-        self.at[step] = action
 
     def kill(self):
         """Kills the app and starts it again."""
@@ -182,24 +183,24 @@ class Walk:
             self.reader.join()
             self.start()
 
-    def finish(self, seconds=WALK):
+    def has_ended(self):
+        with self.turn:  # While it is killed, it is not at its end.
+            return self.process.poll() is not None
+
+    def finish(self):
         """Waits for the end; the versions that were drawn never fell."""
-        end, code = time.monotonic() + seconds, None
-        while code is None:
-            if time.monotonic() > end:
-                self.process.kill()
-                raise AssertionError(f"not at the receipt after {seconds} s, but here: {self.drawn[-3:]}\n{self.log()}")
-            time.sleep(0.02)
-            with self.turn:  # While it is killed, it is not at its end.
-                code = self.process.poll()
+        try:
+            until(lambda: f"not at the receipt, but here: {self.drawn[-3:]}\n{self.log()}", self.has_ended)
+        finally:
+            self.process.kill()
         self.reader.join()
         versions = [line["version"] for line in self.drawn]
         assert versions == sorted(versions), f"an older state was drawn: {versions}"
-        return code
+        return self.process.wait()
 
-    def arrive(self, seconds=WALK):
+    def arrive(self):
         """Waits for the receipt, and returns the session."""
-        code = self.finish(seconds)
+        code = self.finish()
         done = self.result or {}
         assert code == 0 and done.get("done") and done["visible"] == "receipt", f"{code} {done}\n{self.log()}"
         assert self.drawn[-1]["visible"] == "receipt", self.drawn[-3:]
@@ -215,7 +216,7 @@ Outcome = collections.namedtuple("Outcome", "bought, empty, is_alone, note", def
 
 
 def plain(library, directory, server):
-    walk = Walk(library, directory, server.url)
+    walk = Walk(library, directory, server.url).start()
     session = walk.arrive()
     return Outcome([session], note=f"{len(walk.drawn)} states")
 
@@ -224,21 +225,34 @@ def lost_answers(library, directory, server):
     """The answer to the first sending of each POST is lost."""
     seen = set()
     between = Gateway(server.url, lambda request: gateway.NOTHING if is_first(request, seen) else None)
-    walk = Walk(library, directory, between.url)
+    walk = Walk(library, directory, between.url).start()
     return Outcome([walk.arrive()], note=f"{between.lost} answers lost")
 
 
-def wait_for(condition, walk, seconds=WALK):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert walk.process.poll() is None and time.monotonic() < end, f"{walk.result}\n{walk.log()}"
-        time.sleep(0.01)
+def has_drawn(walk):
+    assert walk.process.poll() is None, f"{walk.result}\n{walk.log()}"
+    return walk.drawn
+
+
+def is_event(request):
+    return request.method == "POST" and request.path.split("?")[0].endswith("/events")
 
 
 def is_first(request, seen):
     """Whether a POST is sent for the first time, under whatever key."""
     what = request.path, request.body
     return request.method == "POST" and not (what in seen or seen.add(what))
+
+
+def before_event(number, action):
+    """A plan that does something when an event arrives that is the walk's first, second, … one. It is then forwarded."""
+    seen = set()
+
+    def plan(request):
+        if is_event(request) and is_first(request, seen) and len(seen) == number:
+            action()
+
+    return plan
 
 
 def foreign_answers(library, directory, server):
@@ -253,7 +267,7 @@ def foreign_answers(library, directory, server):
         return next(faults) if tries[what] <= 2 else None
 
     between = Gateway(server.url, plan)
-    walk = Walk(library, directory, between.url)
+    walk = Walk(library, directory, between.url).start()
     session = walk.arrive()
     assert between.lost > len(errors), f"only {between.lost} faults"
     return Outcome([session], note=f"{between.lost} answers were the gateway's")
@@ -268,10 +282,10 @@ def killed_app(library, directory, server):
         walk.kill()
 
     def plan(request):
-        return kill if request.path.split("?")[0].endswith("/events") and is_first(request, seen) else None
+        return kill if is_event(request) and is_first(request, seen) else None
 
     walk = Walk(library, directory, Gateway(server.url, plan).url)
-    session = walk.arrive()
+    session = walk.start().arrive()
     assert len(kills) >= 6, f"the app was killed only {len(kills)} times"
     return Outcome([session], note=f"{len(kills)} times")
 
@@ -279,29 +293,31 @@ def killed_app(library, directory, server):
 def killed_server(library, directory, _):
     """kill -9 of the server before and while it carries out the steps."""
     server = Server(program, f"{directory}/server")
-    seen, steps = set(), itertools.count()
+    seen, steps, kills = set(), itertools.count(), []
 
     def plan(request):
         if is_first(request, seen):
             if next(steps) % 2:
                 server.kill()
             else:
-                threading.Timer(random.random() * 0.006, server.kill).start()
+                kills.append(threading.Timer(random.random() * 0.006, server.kill))
+                kills[-1].start()
 
-    walk = Walk(library, directory, Gateway(server.url, plan).url)
+    walk = Walk(library, directory, Gateway(lambda: server.url, plan).url).start()
     session = walk.arrive()
-    with server.turn:
-        server.stop()
+    for kill in kills:
+        kill.join()
+    server.stop()
     return Outcome(check(server, [session], "killed_server", library), note=f"{server.starts - 1} times")
 
 
 def another_device(library, directory, server):
     """Another device uses the session until the sign-in, with which it loses it."""
     device, stop = Device(server.url), threading.Event()
-    walk = Walk(library, directory, Gateway(server.url, lambda _: None, latency=0.03).url, "--code", device.pairing())
+    walk = Walk(library, directory, Gateway(server.url, lambda _: None, latency=0.03).url, "--code", device.pairing()).start()
     taps = [("selectTab", {"tab": "home"}), ("product", {"id": 7}), ("back",), ("selectTab", {"tab": "search"}), ("selectTab", {"tab": "cart"})]
     accepted = 0
-    wait_for(lambda: walk.drawn, walk)
+    until("nothing is drawn", lambda: has_drawn(walk))
     for tap in taps * 6:
         status, _ = device.post(*tap)
         if status == 401:
@@ -318,13 +334,13 @@ def two_devices(library, directory, server):
     device, both, walks = Device(server.url), threading.Event(), []
 
     def hold(request):
-        if request.path.split("?")[0].endswith("/events"):
-            both.wait(WALK)
+        if is_event(request):
+            both.wait()
 
     between = Gateway(server.url, hold, latency=0.03)
     for n in range(2):
-        walks.append(Walk(library, f"{directory}/{n}", between.url, "--code", device.pairing()))
-        wait_for(lambda: walks[n].drawn, walks[n])
+        walks.append(Walk(library, f"{directory}/{n}", between.url, "--code", device.pairing()).start())
+        until("nothing is drawn", lambda: has_drawn(walks[n]))
     both.set()
     codes = sorted(walk.finish() for walk in walks)
     assert codes == [0, 4], f"{codes} {[walk.result for walk in walks]}\n{walks[0].log()}\n{walks[1].log()}"
@@ -336,31 +352,35 @@ def two_devices(library, directory, server):
 def revoked_token(library, directory, server):
     """The token is revoked on the way, and the app says so."""
     device = Device(server.url)
-    walk = Walk(library, directory, Gateway(server.url, lambda _: None, latency=0.1).url, "--code", device.pairing())
-    walk.after(3, lambda: device.request("DELETE", f"/v1/sessions/{device.id}/tokens/2"))
+    revoke = before_event(3, lambda: device.request("DELETE", f"/v1/sessions/{device.id}/tokens/2"))
+    walk = Walk(library, directory, Gateway(server.url, revoke).url, "--code", device.pairing()).start()
     assert walk.finish() == 4 and walk.result["ended"] in REVOKED, f"{walk.result}\n{walk.log()}"
     return Outcome((), [device.id], note=walk.result["ended"])
 
 
-def no_network(library, directory, server, seconds=10, options=()):
-    """For ten seconds, on the way, there is no network."""
-    relay = Relay(server.port)
-    # Between the app and the cut, so that a step takes a while.
-    slow = Gateway(server.url, lambda _: None, latency=0.05)
-    relay.target = slow.listener.server_port
-    walk = Walk(library, directory, f"http://127.0.0.1:{relay.port}", "--deadline", "60", *options)
-    walk.after(4, lambda: (relay.cut(refuse=True), threading.Timer(seconds, relay.open).start()))
-    begun = time.monotonic()
+def cut_at_fourth_event(server, seconds):
+    """A relay whose network is gone for so long from the fourth event on, whose answer is lost."""
+
+    def cut():
+        relay.cut(refuse=True)
+        threading.Timer(seconds, relay.open).start()
+
+    relay = Relay(Gateway(server.url, before_event(4, cut)).listener.server_port)
+    return relay
+
+
+def no_network(library, directory, server):
+    """For some seconds, on the way, there is no network."""
+    relay = cut_at_fourth_event(server, NO_NETWORK)
+    walk = Walk(library, directory, f"http://127.0.0.1:{relay.port}", "--deadline", str(LONG)).start()
     session = walk.arrive()
-    assert time.monotonic() - begun > seconds, "the network was never missed"
-    return Outcome([session], note=f"arrived {time.monotonic() - begun - seconds:.1f} s after them")
+    return Outcome([session], note=f"after {NO_NETWORK} s without it")
 
 
 def passed_deadline(library, directory, server):
     """Without a network for longer than a tap may wait: the app gives it up, and goes on from what it finds."""
-    relay = Relay(Gateway(server.url, lambda _: None, latency=0.05).listener.server_port)
-    walk = Walk(library, directory, f"http://127.0.0.1:{relay.port}", "--deadline", "1.5")
-    walk.after(4, lambda: (relay.cut(refuse=True), threading.Timer(4, relay.open).start()))
+    relay = cut_at_fourth_event(server, 4)
+    walk = Walk(library, directory, f"http://127.0.0.1:{relay.port}", "--deadline", "1.5").start()
     session = walk.arrive()
     assert walk.withdrawn, "no event was withdrawn"
     return Outcome([session], note=f"withdrawn: {', '.join(walk.withdrawn)}")
@@ -368,36 +388,41 @@ def passed_deadline(library, directory, server):
 
 def late_request(library, directory, server):
     """The payment reaches the server after the app has given it up and paid again."""
-    late = threading.Event()
+    late, is_paid = [], threading.Event()
 
     def plan(request):
-        if b'"pay"' in request.body and not late.is_set():
-            late.set()
-            time.sleep(4)
+        if b'"pay"' in request.body and not late:
+            late.append(request)
+            is_paid.wait()
             return gateway.NOTHING
 
     between = Gateway(server.url, plan)
-    walk = Walk(library, directory, between.url, "--deadline", "1.5")
+    walk = Walk(library, directory, between.url, "--deadline", "1.5").start()
     session = walk.arrive()
-    time.sleep(max(0, next(r for r in between.requests if b'"pay"' in r.body).arrived + 4.2 - time.monotonic()))
-    assert "not-carried-out" in walk.withdrawn, f"the payment was not withdrawn: {walk.withdrawn}"
+    is_paid.set()
+    until("the late payment was not answered", lambda: late[0].status)
+    assert late[0].status == 409 and b"key-withdrawn" in late[0].answer, late[0].answer
+    assert walk.withdrawn, "the payment was not withdrawn"
     return Outcome([session], note=f"withdrawn: {', '.join(walk.withdrawn)}")
 
 
 def early(library, directory, server):
-    """With 150 ms of latency: what is drawn at once is drawn before the answer."""
-    times, sessions = [], []
-    for options in [(), ("--early",)]:
-        between = Gateway(server.url, lambda _: None, latency=0.15)
-        walk = Walk(library, f"{directory}/{len(options)}", between.url, *options)
-        sessions.append(walk.arrive())
-        tap = next(request for request in between.requests if b'"selectTab"' in request.body)
-        shown = next(line for line in walk.drawn if line["visible"] == "cart")
-        # As the gateway sees it; the tap itself was a moment before.
-        times.append(1000 * (shown["time"] - tap.arrived))
-        if options:
-            assert shown.get("early") and shown["time"] < tap.answered, f"not before the answer: {shown}"
-    return Outcome(sessions, note="drawn {:.0f} ms after the request has been sent, early {:+.0f} ms".format(*times))
+    """What is drawn at once is drawn before the answer, which the gateway holds back so long."""
+    waited = []
+
+    def shown():
+        return next((line for line in walk.drawn if line["visible"] == "cart"), None)
+
+    def plan(request):
+        if b'"selectTab"' in request.body and not waited:
+            begun = time.monotonic()
+            waited.append(until("the tab is not drawn before the answer", shown) and time.monotonic() - begun)
+
+    between = Gateway(server.url, plan)
+    walk = Walk(library, directory, between.url, "--early")
+    session = walk.start().arrive()
+    assert waited and shown()["early"], f"not before the answer: {shown()}"
+    return Outcome([session], note=f"drawn {1000 * waited[0]:+.0f} ms after the request has arrived")
 
 
 SCENARIOS = [
@@ -503,7 +528,7 @@ def compare_predictions(library, recorded):
     """What the library draws early is what came, or nothing."""
     lines = "".join(json.dumps({"state": before, "event": event}) + "\n" for _, before, event, _ in recorded)
     command = [*shlex.split(libraries[library]), "predict"]
-    answers = subprocess.run(command, input=lines, check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    answers = subprocess.run(command, input=lines, check=True, capture_output=True, text=True, timeout=LONG).stdout.splitlines()
     assert len(answers) == len(recorded), f"{len(answers)} predictions of {len(recorded)}"
     counts, wrong = collections.Counter(), []
     for (app, before, event, after), answer in zip(recorded, answers):
@@ -556,7 +581,7 @@ if __name__ == "__main__":
     program = sys.argv[1]
     options = dict(text.split("=", 1) for text in sys.argv[2:] if text.startswith("--"))
     libraries = dict(text.split("=", 1) for text in sys.argv[2:] if not text.startswith("--"))
-    only = options.get("--only")
+    only, NO_NETWORK = options.get("--only"), float(options.get("--no-network", 3))
     folder = tempfile.mkdtemp(prefix="libraries-")
     apps = Server(program, f"{folder}/apps")
     recording = concurrent.futures.ThreadPoolExecutor(1).submit(record_walks, apps, int(options.get("--steps", 150)))

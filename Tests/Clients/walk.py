@@ -71,12 +71,11 @@ class Session:
 
     def wait_for(self, name):
         """Waits for the effects under way to lead to a screen."""
-        for _ in range(100):
+        end = time.monotonic() + 600
+        while self.state.visible.name != name:
+            assert time.monotonic() < end, self.state
+            time.sleep(0.05)
             self.state = check_kept(get_session.sync_detailed(self.id, client=self.client))
-            if self.state.visible.name == name:
-                return
-            time.sleep(0.1)
-        raise AssertionError(self.state)
 
     def end(self):
         assert end_session.sync_detailed(self.id, client=self.client).status_code == 204

@@ -3,11 +3,13 @@
     front.py PORT CERTIFICATE    the proxy's, for `localhost`; its server runs with --base-path /navigation,
                                  --trusted-proxy 127.0.0.1, --creations-per-second 1, and serves the console, too
 """
+import concurrent.futures
 import gzip
 import http.client
 import json
 import ssl
 import sys
+import time
 
 port, certificate = int(sys.argv[1]), sys.argv[2]
 JSON = {"Content-Type": "application/json"}
@@ -18,7 +20,7 @@ ONE, OTHER, THIRD = (f"127.{port >> 8}.{port & 255}.{number}" for number in (2, 
 def connect(client="127.0.0.1", protocols=("http/1.1",)):
     context = ssl.create_default_context(cafile=certificate)
     context.set_alpn_protocols(list(protocols))
-    return http.client.HTTPSConnection("localhost", port, timeout=10, context=context, source_address=(client, 0))
+    return http.client.HTTPSConnection("localhost", port, timeout=600, context=context, source_address=(client, 0))
 
 
 def call(method, path, headers={}, body=None, client="127.0.0.1"):
@@ -57,9 +59,17 @@ place = answer.getheader("Location")
 expect(answer.status == 201 and place.startswith("/navigation/v1/sessions/"), "the path of a new session has the base path")
 credentials = {"Authorization": f"Bearer {json.loads(text)['token']}"}
 
-forged = {f"203.0.113.{number}" for number in range(20)}
-statuses = [call("POST", "/navigation/v1/sessions", {"X-Forwarded-For": address}, client=ONE)[0].status
-            for address in forged]
+
+
+def pretend(number):
+    return call("POST", "/navigation/v1/sessions", {"X-Forwarded-For": f"203.0.113.{number}"}, client=ONE)[0].status
+
+
+# Again and again, until the machine was fast enough for more than one in a second.
+end, statuses = time.monotonic() + 600, []
+with concurrent.futures.ThreadPoolExecutor(10) as pool:
+    while 429 not in statuses and time.monotonic() < end:
+        statuses = list(pool.map(pretend, range(20)))
 expect(429 in statuses, "a client cannot pretend to be many with X-Forwarded-For")
 expect(call("POST", "/navigation/v1/sessions", client=OTHER)[0].status == 201, "the limit is not for other clients")
 

@@ -19,9 +19,9 @@ print(f"""\
 defaults
   mode http
   option forwardfor
-  timeout connect 1s
-  timeout client 60s
-  timeout server 60s
+  timeout connect 600s
+  timeout client 600s
+  timeout server 600s
 frontend all
   bind 127.0.0.1:{port}
 {paths}

@@ -66,14 +66,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"data: 1\n\n")
         self.wfile.flush()
-        self.server.goes_on.wait(10)
+        self.server.goes_on.wait()
         self.wfile.write(b"data: 2\n\n")
 
     do_GET = do_POST = answer
 
 
 def call(method, path, headers={}, body=None):
-    connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=600)
     connection.request(method, path, body, headers)
     answer = connection.getresponse()
     text = answer.read()
@@ -110,7 +110,7 @@ expect(
 
 for replica in replicas.values():
     replica.requests.clear()
-connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=20)
+connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=600)
 connection.request("GET", "/console/api/sessions")
 status = connection.getresponse().status
 connection.close()
@@ -170,7 +170,7 @@ expect(all(during[number] == home for number, home in before.items() if home[1] 
 expect(call("POST", event, {}, b"{}")[0] == 200, "an event without a key that could not be sent goes to another one")
 replicas[1] = Replica(1, replica_ports[1])
 
-connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=5)
+connection = http.client.HTTPConnection("127.0.0.1", proxy_port, timeout=600)
 connection.request("GET", session(mine) + "/updates")
 answer = connection.getresponse()
 expect(answer.readline() == b"data: 1\n", "a stream is passed on while it is being sent")

@@ -72,7 +72,7 @@ private struct StormClient {
             bytes += mutated
             if mutator.number(in: 0..<2) == 0 { bytes += anyRequest() }
             // Shorter than the server waits for bytes that it believes to be missing.
-            let wire = try Wire(port: port, from: number, patience: 200_000)
+            let wire = try Wire(port: port, from: number, limit: 200_000)
             wire.send(bytes)
             if mutator.number(in: 0..<8) > 0 { wire.endSending() }
             // Some do not wait for the answer.
@@ -84,7 +84,7 @@ private struct StormClient {
 
     private mutating func openSession() throws {
         let app = requests.apps[mutator.number(in: 0..<requests.apps.count)]
-        let wire = try Wire(port: port, from: number, patience: 20_000_000)
+        let wire = try Wire(port: port, from: number, limit: 600_000_000)
         wire.send(Array(Requests.creation(of: app).utf8))
         let answer = wire.receive()
         guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound,
@@ -109,12 +109,12 @@ private struct Wire: ~Copyable {
 
     /// - Parameters:
     ///   - number: the client's number. Each client has an address of its own, or the ports would run out.
-    ///   - patience: how long to wait for the server, in microseconds.
-    init(port: Int, from number: Int, patience: Int) throws {
+    ///   - limit: how long to wait for the server, in microseconds.
+    init(port: Int, from number: Int, limit: Int) throws {
         socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var limit = timeval(tv_sec: patience / 1_000_000, tv_usec: patience % 1_000_000)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var time = timeval(tv_sec: limit / 1_000_000, tv_usec: limit % 1_000_000)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
         let own = Wire.call(bind, socket, "127.0.1.\(number + 1)", port: 0)
         let code = own == 0 ? Wire.call(connect, socket, "127.0.0.1", port: port) : own
         guard code == 0 else { throw RequestStorm.Failure(description: "cannot connect: errno \(errno)") }

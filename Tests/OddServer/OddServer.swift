@@ -88,7 +88,7 @@ struct SlowCoordinator: Coordinator {
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool { event == .wait || screens < 3 }
 
     mutating func handle(_ event: Event, _ navigator: inout Navigator) async throws {
-        if event == .wait { await Task { try? await Task.sleep(for: .seconds(60)) }.value }
+        if event == .wait { await Task { try? await Task.sleep(for: .seconds(3600)) }.value }
         screens += 1
         navigator.push(Screen("\(screens)"))
     }

@@ -37,6 +37,7 @@ struct WorkshopCoordinator: Coordinator {
     func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
         guard case .job(let job) = effect else { return nil }
         note("\(context.session.id) \(job) \(context.effectID)\n")
+        while isHeld { try await Task.sleep(for: .milliseconds(10)) }
         try await Task.sleep(for: .milliseconds(.random(in: 1...200)))
         return .finished(job)
     }
@@ -44,6 +45,11 @@ struct WorkshopCoordinator: Coordinator {
     func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
         note("\(context.session.id) \(reason.rawValue) \(context.effectID)\n")
         try await Task.sleep(for: .milliseconds(.random(in: 1...200)))
+    }
+
+    /// Whether a test wants jobs to go on, for as long as there is the file's neighbour.
+    private var isHeld: Bool {
+        ProcessInfo.processInfo.environment["ODD_LEDGER"].map { access("\($0).hold", F_OK) == 0 } ?? false
     }
 
     /// Appends a line in one step, as several servers do.

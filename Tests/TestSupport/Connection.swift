@@ -22,10 +22,9 @@ public struct Answer: Sendable {
 /// A TCP connection to a server on this machine.
 public final class Connection: Sendable {
     private let socket: Int32
-    public static let timeout = 20
 
     /// - Parameter timeout: seconds that it waits for an answer.
-    public init(port: Int, timeout: Int = Connection.timeout) throws {
+    public init(port: Int, timeout: Int = hangLimit) throws {
         socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

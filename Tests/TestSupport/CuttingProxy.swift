@@ -70,6 +70,8 @@ public final class CuttingProxy: Sendable {
     private static func serve(_ listener: Int32, _ target: Int, _ shared: Shared) {
         while true {
             let client = accept(listener, nil, nil)
+            // Clients may have given up before it comes to them.
+            if client < 0, errno == EINTR || errno == ECONNABORTED { continue }
             guard client >= 0 else { break }
             let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             for end in [client, server] {

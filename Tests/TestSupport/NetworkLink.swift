@@ -74,6 +74,8 @@ public final class NetworkLink: Sendable {
     private func accept() {
         while true {
             let client = Glibc.accept(listener, nil, nil)
+            // Clients may have given up before it comes to them.
+            if client < 0, errno == EINTR || errno == ECONNABORTED { continue }
             guard client >= 0 else { break }
             let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             var address = NetworkLink.address(state.withLock(\.target))

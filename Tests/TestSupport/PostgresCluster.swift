@@ -3,8 +3,8 @@ internal import Glibc
 internal import Synchronization
 
 /// A PostgreSQL server of a test's own, in a temporary directory: it listens on 127.0.0.1 and on a Unix socket, and is
-/// stopped and removed with this value, or when the process ends in whatever way. Its calls block; a test makes them in
-/// `blocking`, or does not mind.
+/// stopped and removed with this value, or when the process ends in whatever way. Its calls block; from a task, the
+/// asynchronous ones of the same names are made, which block threads of their own.
 ///
 /// Whoever connects as `postgres` is trusted; the role `secured` needs its password, `secured` too, and so does `turning`.
 public final class PostgresCluster: Sendable {
@@ -19,6 +19,8 @@ public final class PostgresCluster: Sendable {
     public let directory: String
     /// On 127.0.0.1.
     public let port: Int
+    /// Keeps the port for this cluster, also while its server is stopped, see `reservePort`.
+    private let reservation: FileHandle
     /// The file with the certificate to trust; `nil` without TLS. The server's name is `localhost`.
     public let certificate: String?
     /// Ends the server when it is closed: the other end is the standard input of a watchdog.
@@ -64,8 +66,9 @@ public final class PostgresCluster: Sendable {
         host replication all 127.0.0.1/32 trust
         """.write(toFile: data + "/pg_hba.conf", atomically: false, encoding: .utf8)
         var lines = [
-            "max_connections = 100", "wal_level = replica", "max_wal_senders = 10", "logging_collector = off",
-            "shared_buffers = 64MB", "max_wal_size = 1GB", "wal_keep_size = 256MB", "autovacuum_naptime = 5s",
+            "max_connections = 300", "authentication_timeout = 600s", "wal_level = replica", "max_wal_senders = 10",
+            "logging_collector = off", "shared_buffers = 64MB", "max_wal_size = 1GB", "wal_keep_size = 256MB",
+            "autovacuum_naptime = 5s",
         ]
         if !isDurable { lines += ["fsync = off", "full_page_writes = off", "synchronous_commit = off"] }
         if hasTLS {
@@ -80,7 +83,7 @@ public final class PostgresCluster: Sendable {
 
     private init(hasTLS: Bool) throws {
         directory = "/tmp/coordinatord-postgres-\(UUID().uuidString.prefix(8))"
-        port = try PostgresCluster.freePort()
+        (port, reservation) = try PostgresCluster.reservePort()
         certificate = hasTLS ? directory + "/server.crt" : nil
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         lifeline = try PostgresCluster.watchdog(of: directory)
@@ -117,6 +120,19 @@ public final class PostgresCluster: Sendable {
             "ON_ERROR_STOP=1", "--command", sql)
     }
 
+    /// Makes the servers that use a store in this database an hour younger than they are, and its batches, too: however
+    /// slow the machine is, no server counts as gone, and no batch is deleted.
+    public func rejuvenate(_ database: String) throws {
+        try query(
+            """
+            ALTER TABLE batches ALTER COLUMN at SET DEFAULT clock_timestamp() + interval '1 hour';
+            CREATE FUNCTION rejuvenate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+              NEW.seen = NEW.seen + interval '1 hour'; RETURN NEW; END $$;
+            CREATE TRIGGER rejuvenate BEFORE INSERT OR UPDATE ON replicas FOR EACH ROW EXECUTE FUNCTION rejuvenate();
+            UPDATE replicas SET seen = clock_timestamp()
+            """, in: database)
+    }
+
     public func append(_ lines: [String]) throws {
         let file = try FileHandle(forWritingTo: URL(filePath: data + "/postgresql.conf"))
         try file.seekToEnd()
@@ -128,24 +144,32 @@ public final class PostgresCluster: Sendable {
 
     /// Starts the server, and waits until it accepts connections.
     public func start() throws {
-        var tries = 0
-        while true {
+        try waitUntil {
+            let logged = serverLog.utf8.count
             do {
-                try run(
-                    "pg_ctl", "start", "--wait", "--silent", "--pgdata", data, "--log", directory + "/log", "--options",
+                try control(
+                    "start", "--wait", "--log", directory + "/log", "--options",
                     "-p \(port) -h 127.0.0.1 -k \(directory)")
-                return
+                return true
             } catch {
-                // After a kill, the server's other processes may need a moment to end.
-                tries += 1
-                if tries == 20 { throw error }
-                usleep(250_000)
+                // What was there before may need a moment to end.
+                let reasons = ["is still in use", "already in use", "already exists"]
+                let text = String(decoding: serverLog.utf8.dropFirst(logged), as: UTF8.self)
+                guard reasons.contains(where: text.contains) else { throw error }
+                return false
             }
         }
     }
 
+    private var serverLog: String { (try? String(contentsOfFile: directory + "/log", encoding: .utf8)) ?? "" }
+
+    private func control(_ command: String, _ arguments: String...) throws {
+        let limit = ["--timeout", "\(hangLimit)"]
+        try run("pg_ctl", [command, "--silent", "--pgdata", data] + limit + arguments)
+    }
+
     public func stop(_ mode: StopMode = .fast) throws {
-        try run("pg_ctl", "stop", "--wait", "--silent", "--pgdata", data, "--mode", mode.rawValue)
+        try control("stop", "--wait", "--mode", mode.rawValue)
     }
 
     public func restart(_ mode: StopMode = .fast) throws {
@@ -153,22 +177,37 @@ public final class PostgresCluster: Sendable {
         try start()
     }
 
-    /// Kills the server's main process; the others end as soon as they notice.
+    /// Kills all of the server's processes. Returns when they have ended.
     public func kill() throws {
-        Glibc.kill(try processID, SIGKILL)
+        try setFrozen(true)
+        let processes = try processes
+        for process in processes { Glibc.kill(process, SIGKILL) }
+        try waitUntil { processes.allSatisfy(PostgresCluster.hasEnded) }
     }
 
     /// Stops all of the server's processes for a while (SIGSTOP), or lets them go on.
     public func setFrozen(_ isFrozen: Bool) throws {
-        let id = try processID
-        let children = try? PostgresCluster.runTool("/usr/bin/pgrep", ["-P", "\(id)"])
-        for process in [id] + (children ?? "").split(separator: "\n").compactMap({ pid_t($0) }) {
-            Glibc.kill(process, isFrozen ? SIGSTOP : SIGCONT)
+        // First the main process, which then starts no other ones.
+        if isFrozen { Glibc.kill(try processID, SIGSTOP) }
+        for process in try processes { Glibc.kill(process, isFrozen ? SIGSTOP : SIGCONT) }
+    }
+
+    /// The main process and its children.
+    private var processes: [pid_t] {
+        get throws {
+            let id = try processID
+            let children = try? PostgresCluster.runTool("/usr/bin/pgrep", ["-P", "\(id)"])
+            return [id] + (children ?? "").split(separator: "\n").compactMap { pid_t($0) }
         }
     }
 
+    /// Whether a process, which need not be one of this process' children, has ended.
+    private static func hasEnded(_ process: pid_t) -> Bool {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/exe")) == nil
+    }
+
     public func reload() throws {
-        try run("pg_ctl", "reload", "--silent", "--pgdata", data)
+        try control("reload")
     }
 
     private var processID: pid_t {
@@ -200,51 +239,43 @@ public final class PostgresCluster: Sendable {
             try reload()
         }
         let state = isSynchronous ? "sync" : "async"
-        for _ in 0..<200 {
-            let states = try query(
-                "SELECT sync_state FROM pg_stat_replication WHERE application_name = '\(name)' AND state = 'streaming'")
-            if states.hasPrefix(state) {
-                if isSynchronous { try waitUntilCommitsWait(for: standby) }
-                return standby
-            }
-            usleep(50_000)
+        try waitUntil {
+            try query(
+                "SELECT sync_state FROM pg_stat_replication WHERE application_name = '\(name)' AND state = 'streaming'"
+            ).hasPrefix(state)
         }
-        throw TestFailure("the standby does not follow")
+        if isSynchronous { try waitUntilCommitsWait(for: standby) }
+        return standby
     }
 
     /// Returns when commits wait for a standby, which has everything that was committed before: a standby that is shown
     /// as synchronous may still be behind, and the server may still answer without it.
     private func waitUntilCommitsWait(for standby: PostgresCluster) throws {
-        for _ in 0..<50 {
+        try waitUntil {
             try standby.setFrozen(true)
             let commit = Thread { [self] in _ = try? query("CREATE TABLE waits (); DROP TABLE waits") }
             commit.start()
             var isWaiting = false
-            for _ in 0..<40 where !isWaiting && !commit.isFinished {
-                usleep(25_000)
+            try waitUntil {
                 isWaiting = try query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") != "0"
+                return isWaiting || commit.isFinished
             }
             try standby.setFrozen(false)
-            while !commit.isFinished { usleep(5_000) }
-            if isWaiting { return }
+            try waitUntil { commit.isFinished }
+            return isWaiting
         }
-        throw TestFailure("commits do not wait for the standby")
     }
 
     /// Cuts a standby off from its primary server, so that it misses what is committed from now on.
     public func stopFollowing() throws {
         try query("ALTER SYSTEM SET primary_conninfo = ''")
         try reload()
-        for _ in 0..<200 {
-            if try query("SELECT count(*) FROM pg_stat_wal_receiver") == "0" { return }
-            usleep(50_000)
-        }
-        throw TestFailure("the standby still follows")
+        try waitUntil { try query("SELECT count(*) FROM pg_stat_wal_receiver") == "0" }
     }
 
     /// Makes a standby the primary server, and waits until it can be written to.
     public func promote() throws {
-        try run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", data)
+        try control("promote", "--wait")
     }
 
     // MARK: - Parts
@@ -258,7 +289,10 @@ public final class PostgresCluster: Sendable {
     }()
 
     @discardableResult
-    private func run(_ program: String, _ arguments: String...) throws -> String {
+    private func run(_ program: String, _ arguments: String...) throws -> String { try run(program, arguments) }
+
+    @discardableResult
+    private func run(_ program: String, _ arguments: [String]) throws -> String {
         guard let programs = PostgresCluster.programs else { throw TestFailure("install Debian's package postgresql") }
         let command = ["\(programs)/\(program)"] + arguments
         guard PostgresCluster.isRoot else {
@@ -315,7 +349,7 @@ public final class PostgresCluster: Sendable {
             """
             trap '' INT TERM HUP; cat > /dev/null
             id=$(head -1 "$0/data/postmaster.pid" 2> /dev/null) && kill -CONT "$id" && kill -QUIT "$id"
-            for try in $(seq 50); do kill -0 "$id" 2> /dev/null || break; sleep 0.1; done
+            while [ -e "/proc/$id/exe" ]; do sleep 0.1; done
             rm -rf "$0"
             """, directory,
         ]
@@ -337,21 +371,71 @@ public final class PostgresCluster: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: directory + "/server.key")
     }
 
-    /// A port that was free a moment ago.
-    private static func freePort() throws -> Int {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(listener) }
+    /// A port that nothing else takes, also while the server is restarted: it is below those that the system gives out,
+    /// and reserved among the tests' processes by a socket that has the same port on another address of this machine.
+    private static func reservePort() throws -> (Int, FileHandle) {
+        for port in (20_000..<30_000).shuffled() {
+            guard let reservation = bound(to: 0x7F00_0002, port) else { continue }
+            let file = FileHandle(fileDescriptor: reservation, closeOnDealloc: true)
+            guard let probe = bound(to: 0x7F00_0001, port) else { continue }
+            close(probe)
+            return (port, file)
+        }
+        throw TestFailure("there is no free port")
+    }
+
+    /// - Returns: a socket that no child inherits; `nil` if the port is taken.
+    private static func bound(to host: UInt32, _ port: Int) -> Int32? {
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port: UInt16? = withUnsafeMutableBytes(of: &address) { bytes in
-            guard let address = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
-                bind(listener, address, size) == 0, getsockname(listener, address, &size) == 0
-            else { return nil }
-            return UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = host.bigEndian
+        let isBound = withUnsafePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
         }
-        guard let port else { throw TestFailure("there is no free port") }
-        return Int(port)
+        if isBound { return socket }
+        close(socket)
+        return nil
     }
+}
+
+// MARK: - From tasks
+
+extension PostgresCluster {
+    /// A new database of the one server that all tests of a process use.
+    ///
+    /// - Returns: its URI, on 127.0.0.1.
+    public static func makeDatabase() async throws -> String { try await blocking { try shared.makeDatabase() } }
+
+    public func makeDatabase() async throws -> String { try await blocking { try self.makeDatabase() } }
+
+    @discardableResult
+    public func query(_ sql: String, in database: String = "postgres") async throws -> String {
+        try await blocking { try self.query(sql, in: database) }
+    }
+
+    public func start() async throws { try await blocking { try self.start() } }
+
+    public func stop(_ mode: StopMode = .fast) async throws { try await blocking { try self.stop(mode) } }
+
+    public func restart(_ mode: StopMode = .fast) async throws { try await blocking { try self.restart(mode) } }
+
+    public func setFrozen(_ isFrozen: Bool) async throws { try await blocking { try self.setFrozen(isFrozen) } }
+
+    public func kill() async throws { try await blocking { try self.kill() } }
+
+    public func rejuvenate(_ database: String) async throws { try await blocking { try self.rejuvenate(database) } }
+
+    public func reload() async throws { try await blocking { try self.reload() } }
+
+    public func makeStandby(isSynchronous: Bool) async throws -> PostgresCluster {
+        try await blocking { try self.makeStandby(isSynchronous: isSynchronous) }
+    }
+
+    public func stopFollowing() async throws { try await blocking { try self.stopFollowing() } }
+
+    public func promote() async throws { try await blocking { try self.promote() } }
 }

@@ -1,5 +1,7 @@
 public import Foundation
 internal import Glibc
+internal import Synchronization
+internal import Testing
 
 /// A program that runs beside the test.
 public final class Program: @unchecked Sendable {
@@ -7,6 +9,9 @@ public final class Program: @unchecked Sendable {
     private let process = Process()
     private let output = Pipe()
     private let errors = Pipe()
+    /// What was read from standard error.
+    private let log = Mutex(Data())
+    private let test = Test.current
 
     public init(_ executable: URL, _ arguments: [String], environment: [String: String] = [:]) throws {
         process.executableURL = executable
@@ -20,6 +25,18 @@ public final class Program: @unchecked Sendable {
 
     deinit {
         if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        keepLog()
+    }
+
+    /// Writes the log into a file of `TEST_LOGS`, below a line with the test's id: `scripts/swift-tests`
+    /// shows the logs of failed tests.
+    private func keepLog() {
+        guard let directory = ProcessInfo.processInfo.environment["TEST_LOGS"], let test else { return }
+        var all = Data("\(test.id)\n".utf8) + log.withLock(\.self)
+        let reading = errors.fileHandleForReading
+        _ = fcntl(reading.fileDescriptor, F_SETFL, O_NONBLOCK)
+        while let more = try? reading.read(upToCount: 65536), !more.isEmpty { all += more }
+        try? all.write(to: URL(filePath: directory).appending(path: "\(UUID()).log"))
     }
 
     /// The server that this package builds: the release build if the environment names it, because it is faster.
@@ -42,10 +59,10 @@ public final class Program: @unchecked Sendable {
         try Program(server, arguments)
     }
 
-    /// Runs the server with arguments that it must refuse. If it accepts them, it is ended after ten seconds, with exit
+    /// Runs the server with arguments that it must refuse. If it accepts them, it is ended after `hangLimit`, with exit
     /// code 124.
     public static func refused(_ arguments: String...) async throws -> (code: Int32, output: String, errors: String) {
-        let arguments = ["10", try server.path] + arguments + ["--log-format", "text"]
+        let arguments = ["\(hangLimit)", try server.path] + arguments + ["--log-format", "text"]
         return try await Program(URL(filePath: "/usr/bin/timeout"), arguments).exit()
     }
 
@@ -63,12 +80,12 @@ public final class Program: @unchecked Sendable {
     /// Reads standard error until a text appears. Nothing may have read it before.
     ///
     /// - Returns: all that was read.
-    /// - Throws: `TestFailure` at the end of the output, or after twenty seconds of silence.
+    /// - Throws: `TestFailure` at the end of the output, or after `hangLimit` of silence.
     public func errors(until text: String) async throws -> String {
-        try await blocking { [errors] in
+        try await blocking { [self] in
             var all = ""
             while !all.contains(text) {
-                let more = Program.read(errors.fileHandleForReading, within: 20)
+                let more = read(within: hangLimit)
                 if more.isEmpty { throw TestFailure("ended without “\(text)”: \(all.suffix(1000))") }
                 all += more
             }
@@ -78,12 +95,14 @@ public final class Program: @unchecked Sendable {
 
     /// Reads what has arrived on standard error, or arrives within a second.
     public func moreErrors() async throws -> String {
-        try await blocking { [errors] in Program.read(errors.fileHandleForReading, within: 1) }
+        try await blocking { [self] in read(within: 1) }
     }
 
-    private static func read(_ reading: FileHandle, within seconds: Int32) -> String {
+    private func read(within seconds: Int) -> String {
+        let reading = errors.fileHandleForReading
         var ready = pollfd(fd: reading.fileDescriptor, events: Int16(POLLIN), revents: 0)
-        let more = poll(&ready, 1, 1000 * seconds) > 0 ? reading.availableData : Data()
+        let more = poll(&ready, 1, Int32(1000 * seconds)) > 0 ? reading.availableData : Data()
+        log.withLock { $0 += more }
         return String(decoding: more, as: UTF8.self)
     }
 
@@ -112,6 +131,7 @@ public final class Program: @unchecked Sendable {
         try await blocking { [self] in
             let output = try output.fileHandleForReading.readToEnd() ?? Data()
             let errors = try errors.fileHandleForReading.readToEnd() ?? Data()
+            log.withLock { $0 += errors }
             process.waitUntilExit()
             guard process.terminationReason == .exit else {
                 throw TestFailure("ended by signal \(process.terminationStatus)")

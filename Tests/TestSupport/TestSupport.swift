@@ -2,6 +2,7 @@
 // way to run programs. It blocks threads of its own, never those that Swift's tasks run on.
 
 public import Foundation
+internal import Glibc
 
 /// Runs blocking work on a thread of its own.
 public func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
@@ -10,13 +11,27 @@ public func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> V
     }
 }
 
-/// Waits until a condition holds; gives up after a minute, because a test must end.
+/// Seconds after which a test gives up: so many that only what hangs takes them, on however slow a machine.
+public let hangLimit = 600
+
+/// Waits until a condition holds.
 public func eventually(_ condition: () async throws -> Bool) async throws {
-    for _ in 0..<6000 {
+    let start = ContinuousClock.now
+    while ContinuousClock.now - start < .seconds(hangLimit) {
         if try await condition() { return }
         try await Task.sleep(for: .milliseconds(10))
     }
-    throw TestFailure("the condition did not hold within a minute")
+    throw TestFailure("the condition did not hold within \(hangLimit) s")
+}
+
+/// The same on a thread of one's own, which it blocks.
+public func waitUntil(_ condition: () throws -> Bool) throws {
+    let start = ContinuousClock.now
+    while ContinuousClock.now - start < .seconds(hangLimit) {
+        if try condition() { return }
+        usleep(5_000)
+    }
+    throw TestFailure("the condition did not hold within \(hangLimit) s")
 }
 
 public struct TestFailure: Error, CustomStringConvertible {

@@ -1,5 +1,6 @@
 """A collector that reads every request by OpenTelemetry's own definition: a name or a type that the definition does not
-have is an error. At the end of its input it prints a line for each span, and ends with an error if a request was wrong.
+have is an error. It writes the name of each span to standard error when it arrives. At the end of its input it prints a
+line for each span, and ends with an error if a request was wrong.
 
 python collector.py PORT
 """
@@ -48,6 +49,7 @@ def read(body):
                 if not span.name or not 0 < span.start_time_unix_nano <= span.end_time_unix_nano:
                     raise ValueError(f"a span without a name or a time: {span}")
                 spans.append(span)
+                print(span.name, file=sys.stderr, flush=True)
 
 
 class Handler(BaseHTTPRequestHandler):

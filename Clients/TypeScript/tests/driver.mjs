@@ -32,7 +32,7 @@ function nextTap({ visible, alert, stack, events, pending }) {
 async function walk({ server, storage, code, deadline, early }) {
   const changed = { promise: undefined, resolve() {} };
   const options = {
-    server, storage: new FileStorage(join(storage, "session.json")), deadline: deadline && Number(deadline), predicts: early,
+    server, storage: new FileStorage(join(storage, "session.json")), deadline: Number(deadline ?? 3600), predicts: early,
     onState(state) {
       print({ version: state.session.version, visible: state.visible.name, early: !!state.isPredicted });
       changed.resolve();

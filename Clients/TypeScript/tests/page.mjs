@@ -37,7 +37,7 @@ const place = join(directory, "program");
 mkdirSync(place);
 symlinkSync(fileURLToPath(new URL("../../..", import.meta.url)), join(place, "coordinatord"));
 writeFileSync(join(place, "shop.js"), program.join("\n"));
-const { stdout, stderr } = spawnSync("sh", ["-ec", `${run.trimEnd()} ${url}`], { cwd: place, input: typed, encoding: "utf8", timeout: 30_000 });
+const { stdout, stderr } = spawnSync("sh", ["-ec", `${run.trimEnd()} ${url}`], { cwd: place, input: typed, encoding: "utf8", timeout: 600_000 });
 const drawn = stdout.split("\n").filter(line => line.startsWith("==") || line.startsWith("/")).join("\n");
 assert.equal(drawn, shown.trimEnd(), stderr + stdout);
 console.log(`Clients/TypeScript/README.md: ${fragments.length} examples compile, and the program draws what it says`);

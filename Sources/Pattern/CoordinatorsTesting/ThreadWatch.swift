@@ -12,19 +12,29 @@ final class ThreadWatch: TaskExecutor, CallObserver {
     /// So long that a busy machine, on which a thread waits for a processor, is no reason for a warning.
     private static let limit = Duration.seconds(1)
 
+    /// The time by which functions are measured. Tests set their own.
+    @TaskLocal static var clock: @Sendable () -> ContinuousClock.Instant = { .now }
+
     private struct State {
         var running: RunningCall?
         /// When the running function, or the part of it that runs now, began.
-        var began = ContinuousClock.now
+        var began: ContinuousClock.Instant
         var slow: [RunningCall] = []
 
-        mutating func endPart() {
-            guard let running, ContinuousClock.now - began >= ThreadWatch.limit else { return }
+        mutating func endPart(at now: ContinuousClock.Instant) {
+            guard let running, now - began >= ThreadWatch.limit else { return }
             slow.append(running)
         }
     }
 
-    private let state = Mutex(State())
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let state: Mutex<State>
+
+    init() {
+        let now = ThreadWatch.clock
+        self.now = now
+        state = Mutex(State(began: now()))
+    }
 
     /// The functions that have held their thread, each as a sentence without its full stop.
     var findings: [String] {
@@ -36,22 +46,26 @@ final class ThreadWatch: TaskExecutor, CallObserver {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         DispatchQueue.global().async { [self] in
-            state.withLock { $0.began = .now }
+            let start = now()
+            state.withLock { $0.began = start }
             job.runSynchronously(on: asUnownedTaskExecutor())
-            state.withLock { $0.endPart() }
+            let end = now()
+            state.withLock { $0.endPart(at: end) }
         }
     }
 
     func enter(_ call: RunningCall) -> Bool {
-        state.withLock { state in (state.running, state.began) = (call, .now) }
+        let start = now()
+        state.withLock { state in (state.running, state.began) = (call, start) }
         return true
     }
 
     func leaveThread(for call: RunningCall) {}
 
     func leave(_ call: RunningCall) {
+        let end = now()
         state.withLock { state in
-            state.endPart()
+            state.endPart(at: end)
             state.running = nil
         }
     }

@@ -39,6 +39,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Also explores the apps, as graph does, and names screens of sessions that are found nowhere.")
     var explore = false
 
+    @OptionGroup(visibility: .hidden)
+    var exploration: ExplorationOptions
+
     @Option(
         help: """
             A file with what `describe --as json` or GET /v1/apps/{app} gave before: also reports, on standard error, \
@@ -98,7 +101,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         var description = AppDescription(app)
         if before.wasExplored {
             (_, description) = try await Server.explore(
-                app.name, own, limit: DescribeCommand<Server>.usualLimit, "check")
+                app.name, own, limit: DescribeCommand<Server>.usualLimit, exploration.eventLimit, "check")
         }
         let comparison = AppComparison(from: before, to: try DescribedApp(description.json, in: "the description"))
         for line in comparison.lines { StandardError.print("App “\(app.name)”: \(line)".printable) }
@@ -116,7 +119,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         for app in try await Server.soundApps(&setup) {
             guard let counts = screens[app.name] else { continue }
             var found: Set<String> = []
-            let watch = CallWatch(limit: .seconds(3))
+            let watch = CallWatch(limit: exploration.eventLimit)
             _ = try? await AppMap(
                 exploring: app, limit: 500,
                 visit: { found.formUnion($0.result.state.screens.map(\.screen.name)) },

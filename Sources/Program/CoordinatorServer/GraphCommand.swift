@@ -30,6 +30,9 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Flag(help: "Draws all built-in events.")
     var builtIn = false
 
+    @OptionGroup(visibility: .hidden)
+    var exploration: ExplorationOptions
+
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
@@ -38,7 +41,7 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (map, _) = try await Server.explore(app, own, limit: limit, "graph")
+        let (map, _) = try await Server.explore(app, own, limit: limit, exploration.eventLimit, "graph")
         print(map.drawn(as: format, withBuiltIn: builtIn))
     }
 }
@@ -47,10 +50,12 @@ extension NavigationServer {
     /// Explores an app, and warns of what was not found. The app is made only for this, with its development dependencies
     /// and an empty directory for its data, so no session and no data of a server are touched.
     ///
-    /// - Parameter command: the name of the command, for its messages.
+    /// - Parameters:
+    ///   - eventLimit: how long an event may take.
+    ///   - command: the name of the command, for its messages.
     /// - Throws: an exit code, after printing the reason to standard error.
     static func explore(
-        _ name: String, _ options: Options, limit: Int, _ command: String
+        _ name: String, _ options: Options, limit: Int, _ eventLimit: Duration, _ command: String
     ) async throws -> (AppMap, AppDescription) {
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-\(command)-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -69,7 +74,7 @@ extension NavigationServer {
                 exploring: app, limit: limit, progress: { progress.show($0, of: nil) },
                 visit: { description.observe($0.result.state) },
                 by: { (run) async throws(NavigationError) in
-                    try await result(of: run, CallWatch(limit: exploredEventLimit))
+                    try await result(of: run, CallWatch(limit: eventLimit))
                 })
         } catch {
             throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(name)” cannot start a session: \(error)")
@@ -77,17 +82,17 @@ extension NavigationServer {
         progress.hide()
         guard let map = found else {
             throw ExitCode.cannotStart(
-                EX_SOFTWARE, "app “\(name)” does not start a session within \(exploredEventLimit)")
+                EX_SOFTWARE, "app “\(name)” does not start a session within \(eventLimit)")
         }
-        warn(of: map, limit: limit)
+        warn(of: map, limit: limit, eventLimit)
         return (map, description)
     }
 
-    private static func warn(of map: AppMap, limit: Int) {
+    private static func warn(of map: AppMap, limit: Int, _ eventLimit: Duration) {
         if !map.slowEvents.isEmpty {
             StandardError.print(
                 """
-                Warning: these took longer than \(exploredEventLimit) and are not on the map: \
+                Warning: these took longer than \(eventLimit) and are not on the map: \
                 \(map.slowEvents.joined(separator: ", "))
                 """)
         }
@@ -101,9 +106,15 @@ extension NavigationServer {
             StandardError.print("Warning: cut short after \(limit) states; a higher --limit shows more.")
         }
     }
+}
 
-    /// How long an event may take while an app is explored.
-    private static var exploredEventLimit: Duration { .seconds(3) }
+/// How an app is explored. Hidden: the default suits people, and tests have slow machines, or slow apps.
+struct ExplorationOptions: ParsableArguments {
+    /// How long an event may take, in seconds.
+    @Option(help: .hidden)
+    var eventTime = 3
+
+    var eventLimit: Duration { .seconds(eventTime) }
 }
 
 extension MapFormat: ExpressibleByArgument {}

@@ -18,6 +18,10 @@ struct HealthCommand: ParsableCommand {
     @Option(help: "The port that the server listens on.")
     var port: Int?
 
+    /// How many seconds the server may take to answer. For tests on a slow machine.
+    @Option(help: .hidden)
+    var timeout = 3
+
     func validate() throws {
         guard (1...65_535).contains(port ?? 1) else { throw ValidationError("--port takes a number from 1 to 65535.") }
     }
@@ -36,9 +40,9 @@ struct HealthCommand: ParsableCommand {
         }
         let (status, body): (Int, String)
         do throws(HTTPClientError) {
-            (status, body) = try HTTPClient.get("/readyz", at: address, timeout: HealthCommand.timeout)
+            (status, body) = try HTTPClient.get("/readyz", at: address, timeout: timeout)
         } catch {
-            throw HealthCommand.failure(remark + HealthCommand.reason(error, address))
+            throw HealthCommand.failure(remark + reason(error, address))
         }
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(body.utf8))
         switch (status, answer) {
@@ -74,7 +78,7 @@ struct HealthCommand: ParsableCommand {
         let detail: String?
     }
 
-    private static func reason(_ error: HTTPClientError, _ address: HTTPAuthority) -> String {
+    private func reason(_ error: HTTPClientError, _ address: HTTPAuthority) -> String {
         switch error {
         case .unknownHost: "no address is known for the host “\(address.host)”"
         case .noConnection(let reason): "no server answers at \(address): \(reason)"
@@ -82,9 +86,6 @@ struct HealthCommand: ParsableCommand {
         case .notHTTP: "what listens at \(address) does not speak HTTP/1.1"
         }
     }
-
-    /// Seconds.
-    private static let timeout = 3
 
     private static func failure(_ reason: String) -> ExitCode { .cannotStart(1, reason) }
 }

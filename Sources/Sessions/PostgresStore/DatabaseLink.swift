@@ -33,8 +33,8 @@ final class DatabaseLink {
         connecting connectTime: Duration = DatabaseLink.connectTime
     ) throws(PostgresError) -> PostgresRows {
         do throws(PostgresError) {
-            let connection = try connected(within: min(connectTime, DatabaseLink.connectTime))
-            return try connection.run(statement, values, until: .now + time)
+            let connection = try connected(within: min(connectTime, DatabaseLink.connectTime) + limits.extra)
+            return try connection.run(statement, values, until: .now + time + limits.extra)
         } catch {
             // A server that has become a standby, or is about to stop, may leave the connection open.
             if connection?.isUsable != true || error.state?.isAboutServer == true {
@@ -51,6 +51,7 @@ final class DatabaseLink {
         isUnconfirmed = false
         // The primary server may be another one meanwhile, but the one before is the likely one.
         var timeline: String?
+        let statementTimeout = statementTimeout + Int(limits.extra / .milliseconds(1))
         let made = try PostgresConnection.connect(settings, first: host, within: time) {
             connection throws(PostgresError) in
             _ = try connection.run(DatabaseLink.setup, [.text("\(statementTimeout)")], until: .now + time)
@@ -69,6 +70,8 @@ final class DatabaseLink {
         connection = made
         return made
     }
+
+    var limits: TimeLimits { state.limits }
 
     func close() { connection = nil }
 

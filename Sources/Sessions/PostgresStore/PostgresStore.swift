@@ -48,7 +48,6 @@ public final class PostgresStore: WritableStore {
 
     static let closed = "the store is closed"
     static let laneCount = 2
-    private static let closingTime = Duration.seconds(2)
     private static let readerCount = 2
 
     init(_ opening: StoreOpening, _ retention: Retention) {
@@ -68,7 +67,7 @@ public final class PostgresStore: WritableStore {
         inserting = Mutex(
             DatabaseLink(settings, state, statementTimeout: Int(SessionInsertion.time / .milliseconds(1))))
         let threads = Threads()
-        let commits = CommitQueue(lanes: PostgresStore.laneCount) { threads.wakeLane($0) }
+        let commits = CommitQueue(lanes: PostgresStore.laneCount, state.limits.waiting) { threads.wakeLane($0) }
         self.commits = commits
         lanes = (0..<PostgresStore.laneCount).map { index in
             let writer = BatchWriter(
@@ -161,7 +160,8 @@ public final class PostgresStore: WritableStore {
         let changes = changes.map(EncodedChange.init)
         // Unchecked, because every event passes here; a request answers exactly once.
         let outcome = await withUnsafeContinuation { continuation in
-            commits.append(CommitRequest(changes) { continuation.resume(returning: $0) })
+            let request = CommitRequest(changes, waiting: state.limits.waiting) { continuation.resume(returning: $0) }
+            commits.append(request)
         }
         note(isFull: outcome == .failure(.full))
         return outcome
@@ -316,8 +316,8 @@ public final class PostgresStore: WritableStore {
             close.finish()
         }
         // By then, every request that waited for the database, or for its standby, is answered.
-        Task {
-            try? await Task.sleep(for: PostgresStore.closingTime)
+        Task { [limits = state.limits] in
+            try? await Task.sleep(for: limits.closing)
             close.finish()
         }
         for await _ in closed {}

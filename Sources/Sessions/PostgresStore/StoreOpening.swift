@@ -34,8 +34,19 @@ extension PostgresStore {
         retention: Retention = Retention(), newSecret: StoreSecret? = nil,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
     ) async throws(PostgresStoreError) -> PostgresStore {
+        try await open(
+            uri: uri, password: password, creating: creating, durability: durability, retention: retention,
+            newSecret: newSecret, limits: .standard, report: report)
+    }
+
+    /// The same with time limits.
+    package static func open(
+        uri: String, password: PostgresPassword? = nil, creating: Bool = true, durability: Durability = .strict,
+        retention: Retention = Retention(), newSecret: StoreSecret? = nil, limits: TimeLimits,
+        report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
+    ) async throws(PostgresStoreError) -> PostgresStore {
         let opening = try await blocking { () throws(PostgresStoreError) in
-            try StoreOpening(uri, password, creating: creating, durability, newSecret, report)
+            try StoreOpening(uri, password, creating: creating, durability, newSecret, limits, report)
         }
         return PostgresStore(opening, retention)
     }
@@ -46,10 +57,17 @@ extension PostgresStore {
     public static func migrate(
         uri: String, password: PostgresPassword? = nil
     ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
+        try await migrate(uri: uri, password: password, limits: .standard)
+    }
+
+    /// The same with time limits.
+    package static func migrate(
+        uri: String, password: PostgresPassword? = nil, limits: TimeLimits
+    ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
         try await blocking { () throws(PostgresStoreError) in
-            let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
-            let before = try Migration.migrate(connection)
-            try StoredValues(connection).check()
+            let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password), limits)
+            let before = try Migration.migrate(connection, limits)
+            try StoredValues(connection, limits).check()
             return (before, max(before, Schema.version))
         }
     }
@@ -70,12 +88,12 @@ extension PostgresStore {
 extension StoreOpening {
     fileprivate init(
         _ uri: String, _ password: PostgresPassword?, creating: Bool, _ durability: PostgresStore.Durability,
-        _ newSecret: StoreSecret?, _ report: @escaping @Sendable (String, Bool) -> Void
+        _ newSecret: StoreSecret?, _ limits: TimeLimits, _ report: @escaping @Sendable (String, Bool) -> Void
     ) throws(PostgresStoreError) {
         settings = try StoreOpening.settings(uri, password)
-        let values = try StoreOpening.values(settings, creating: creating, newSecret)
+        let values = try StoreOpening.values(settings, creating: creating, newSecret, limits)
         secret = values.secret.bytes
-        state = StoreState(isStrict: durability == .strict, report: report)
+        state = StoreState(isStrict: durability == .strict, limits, report: report)
         state.noteTimelines(of: settings)
         let link = DatabaseLink(settings, state)
         do throws(PostgresError) {
@@ -106,9 +124,11 @@ extension StoreOpening {
         }
     }
 
-    static func connect(_ settings: PostgresSettings) throws(PostgresStoreError) -> PostgresConnection {
+    static func connect(
+        _ settings: PostgresSettings, _ limits: TimeLimits = .standard
+    ) throws(PostgresStoreError) -> PostgresConnection {
         do throws(PostgresError) {
-            return try PostgresConnection.connect(settings, within: .seconds(5))
+            return try PostgresConnection.connect(settings, within: .seconds(5) + limits.extra)
         } catch {
             throw PostgresStoreError(error)
         }
@@ -118,17 +138,18 @@ extension StoreOpening {
     ///
     /// - Throws: `noSchema`, if there are no tables, and none are to be made.
     static func values(
-        _ settings: PostgresSettings, creating: Bool = true, _ newSecret: StoreSecret? = nil
+        _ settings: PostgresSettings, creating: Bool = true, _ newSecret: StoreSecret? = nil,
+        _ limits: TimeLimits = .standard
     ) throws(PostgresStoreError) -> StoredValues {
-        let connection = try connect(settings)
+        let connection = try connect(settings, limits)
         do throws(PostgresStoreError) {
-            try StoredValues(connection).check()
+            try StoredValues(connection, limits).check()
         } catch {
             guard creating, error == .noSchema else { throw error }
-            _ = try Migration.migrate(connection)
+            _ = try Migration.migrate(connection, limits)
         }
         if let newSecret { try adopt(newSecret, connection) }
-        let values = try StoredValues(connection)
+        let values = try StoredValues(connection, limits)
         try values.check()
         return values
     }

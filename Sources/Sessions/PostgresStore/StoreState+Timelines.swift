@@ -5,7 +5,7 @@ internal import Synchronization
 extension StoreState {
     /// Asks all servers that can be reached for their timelines, before one of them is used.
     func noteTimelines(of settings: PostgresSettings) {
-        _ = try? PostgresConnection.connect(settings, within: DatabaseLink.connectTime) {
+        _ = try? PostgresConnection.connect(settings, within: DatabaseLink.connectTime + limits.extra) {
             connection throws(PostgresError) in
             _ = try acceptedTimeline(of: connection)
             throw .notSent(reason: "only asked")
@@ -20,7 +20,7 @@ extension StoreState {
     func acceptedTimeline(of connection: PostgresConnection) throws(PostgresError) -> String? {
         let text: String?
         do throws(PostgresError) {
-            text = try connection.run(StoreState.timeline, until: .now + .seconds(2)).text(0, 0)
+            text = try connection.run(StoreState.timeline, until: checkDeadline).text(0, 0)
         } catch {
             if case .refused(let state, _, _) = error, state == "42883" || state == "0A000" { return nil }
             throw error
@@ -41,10 +41,10 @@ extension StoreState {
         _ connection: PostgresConnection, on timeline: String?
     ) throws(PostgresError) -> Bool {
         guard let timeline,
-            let known = try connection.run(StoreState.knownTimeline, until: .now + .seconds(2)).text(0, 0),
+            let known = try connection.run(StoreState.knownTimeline, until: checkDeadline).text(0, 0),
             known != timeline
         else { return false }
-        let raised = try connection.run(StoreState.follow, [.text(known), .text(timeline)], until: .now + .seconds(2))
+        let raised = try connection.run(StoreState.follow, [.text(known), .text(timeline)], until: checkDeadline)
         // In a new store there is nothing to lose.
         return raised.count > 0 && known != "0"
     }

@@ -24,6 +24,7 @@ final class StoreState: Sendable {
     let replica = Int.random(in: 1...Int.max)
     /// Whether nothing is accepted while the server may lose what it acknowledges.
     let isStrict: Bool
+    let limits: TimeLimits
     private let content = Mutex(Content())
     private let knownGeneration = Atomic(1)
     private let isSecretOld = Atomic(false)
@@ -34,8 +35,11 @@ final class StoreState: Sendable {
     let counters = Mutex(PostgresStoreCounters())
     let measures = StoreMeasures()
 
-    init(isStrict: Bool, report: @escaping @Sendable (String, Bool) -> Void) {
+    init(
+        isStrict: Bool, _ limits: TimeLimits = .standard, report: @escaping @Sendable (String, Bool) -> Void
+    ) {
         self.isStrict = isStrict
+        self.limits = limits
         self.report = report
     }
 
@@ -113,7 +117,7 @@ final class StoreState: Sendable {
             report("the database has another timeline: a standby was promoted", false)
         }
         let rows = try connection.run(
-            StoreState.lastBatches, [.integers(lanes.map(\.id))], until: .now + .seconds(2))
+            StoreState.lastBatches, [.integers(lanes.map(\.id))], until: checkDeadline)
         guard let stored = rows.text(0, 0).flatMap({ Int($0) }) else { return }
         var last: [Int: Int] = [:]
         for row in rows.indices { if let lane = rows.integer(row, 1) { last[lane] = rows.integer(row, 2) } }
@@ -126,12 +130,15 @@ final class StoreState: Sendable {
         }
         let next = max(stored, lanes.map(\.generation).max() ?? 0) + 1
         let raised = try connection.run(
-            StoreState.raise, [.text("\(stored)"), .text("\(next)")], until: .now + .seconds(2))
+            StoreState.raise, [.text("\(stored)"), .text("\(next)")], until: checkDeadline)
         // Another server may have been faster.
         guard raised.count > 0 else { return try check(connection, on: timeline) }
         reportLoss(of: missing, last)
         note(generation: next)
     }
+
+    /// When a check of a connection that begins now must have its answer.
+    var checkDeadline: ContinuousClock.Instant { .now + .seconds(2) + limits.extra }
 
     private func reportLoss(of missing: [Lane], _ last: [Int: Int]) {
         guard !missing.isEmpty else { return }

@@ -51,10 +51,23 @@ public final class SQLiteStore: WritableStore {
     ///   - report: receives what an operator should know, about each damaged session at most once a minute.
     ///   - failed: called when a flush has failed or the files are gone. From then on nothing is committed, and the
     ///     process should end: only opening the store again shows what is on the disk.
-    public init(
+    public convenience init(
         directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
         sizeLimit: Int = 0, newSecret: StoreSecret? = nil, report: @escaping @Sendable (String) -> Void = { _ in },
         failed: @escaping @Sendable (String) -> Void
+    ) throws(SQLiteStoreError) {
+        try self.init(
+            directory: path, durability: durability, retention: retention, sizeLimit: sizeLimit, newSecret: newSecret,
+            compactsWhenQuiet: true, report: report, failed: failed)
+    }
+
+    /// The same for tests that need the files as the commits leave them.
+    ///
+    /// - Parameter compactsWhenQuiet: whether the journal is compacted soon after the last commit.
+    package init(
+        directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
+        sizeLimit: Int = 0, newSecret: StoreSecret? = nil, compactsWhenQuiet: Bool,
+        report: @escaping @Sendable (String) -> Void = { _ in }, failed: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         name = durability == .strict ? "sqlite" : "sqlite-relaxed"
         directory = try StoreDirectory(path, newSecret: newSecret?.bytes ?? Sodium.randomBytes(KeyedDigest.keySize))
@@ -96,7 +109,8 @@ public final class SQLiteStore: WritableStore {
             throw SQLiteStoreError(error)
         }
         directory.rememberFiles()
-        writer = CommitQueue(journalWriter, tail, reader, troubles, failed: failed)
+        writer = CommitQueue(
+            journalWriter, tail, reader, troubles, doesChoresWhenQuiet: compactsWhenQuiet, failed: failed)
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()

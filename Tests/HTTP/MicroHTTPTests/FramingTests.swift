@@ -34,7 +34,6 @@ import TestSupport
         #expect(isLibrarys || answer.components(separatedBy: "HTTP/1.1 ").count <= 2, "it is answered twice")
         #expect(slowAnswer.isEmpty || FramingTests.expected(vector).contains(FramingTests.status(slowAnswer)))
         #expect(handler.answered.load(ordering: .relaxed) == 0, "a request reached the handler")
-        await server.stop(within: .zero)
     }
 
     @Test(arguments: FramingVectors.accepted)
@@ -55,7 +54,6 @@ import TestSupport
             #expect(answer.hasSuffix("GET [\"second\"] - 0"))
         }
         #expect(handler.answered.load(ordering: .relaxed) == 4)
-        await server.stop(within: .zero)
     }
 
     @Test(arguments: ["GET /a HTTP/1.0\r\n\r\n", "GET /a HTTP/1.0\r\nHost: x\r\n\r\n"])
@@ -66,7 +64,6 @@ import TestSupport
         try await connection.send(request)
 
         #expect(FramingTests.status(String(decoding: try await connection.receiveAll(), as: UTF8.self)) == 200)
-        await server.stop(within: .zero)
     }
 
     /// From 1.0 on, libmicrohttpd refuses more by itself: with 400, or it closes the connection without an answer.

@@ -51,8 +51,7 @@ import TestSupport
     @Test func `pages of other origins, and the log, find paths below the base path`() async throws {
         let reports = ServerFailureTests.Reports()
         let client = try await Client(
-            origins: [CrossOriginTests.origin], reports: reports, basePath: "/nav"
-        ) { $0.handlerDeadline = .seconds(60) }
+            origins: [CrossOriginTests.origin], reports: reports, basePath: "/nav")
         let preflight = CrossOriginTests.preflight.merging(["Origin": CrossOriginTests.origin]) { $1 }
 
         let asked = try await client.connection.request("OPTIONS", "/nav/v1/sessions", headers: preflight)
@@ -61,10 +60,8 @@ import TestSupport
         // The server itself refuses what is still under way when it stops.
         let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
         try await client.connection.send(
-            Connection.bytes(
-                "POST", "/nav\(client.path)/events", headers: headers, body: Data(#"{"type":"stall"}"#.utf8)))
-        try await eventually { client.server.requestsUnderWay == 1 }
-        await client.server.stop(within: .milliseconds(100))
+            Connection.bytes("POST", "/nav\(client.path)/events", headers: headers, body: Data(Client.stall.utf8)))
+        _ = try await client.answerAtStop()
         #expect(reports.all.map(\.session?.text) == [client.id])
     }
 }

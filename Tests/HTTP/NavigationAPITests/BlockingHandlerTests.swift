@@ -34,7 +34,7 @@ private final class Door: Sendable {
     func pass() {
         guard isClosed.load(ordering: .sequentiallyConsistent) else { return }
         hasBeenReached.signal()
-        if opened.wait(timeout: .now() + 20) == .timedOut { wasForced.store(true, ordering: .relaxed) }
+        if opened.wait(timeout: .now() + Double(hangLimit)) == .timedOut { wasForced.store(true, ordering: .relaxed) }
     }
 }
 
@@ -45,7 +45,7 @@ private final class Door: Sendable {
         var dependencies = Dependencies()
         dependencies.register(Door.self) { [door] _ in door }
         let app = App("blocking", root: { BlockingCoordinator() }, dependencies: dependencies)
-        return try await Client(app) { $0.handlerDeadline = .seconds(60) }
+        return try await Client(app)
     }
 
     /// As many events at once as the server has threads, and more: each in a session of its own.

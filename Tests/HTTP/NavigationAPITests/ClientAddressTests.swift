@@ -92,7 +92,9 @@ private struct WatchedCoordinator: Coordinator {
         var dependencies = Dependencies()
         dependencies.register(Witness.self) { [witness] _ in witness }
         let app = App("watched", root: { WatchedCoordinator() }, dependencies: dependencies)
-        let handler = NavigationHandler(host: SessionHost(apps: [app], store: MemoryStore()))
+        var settings = SessionSettings()
+        settings.handlerDeadline = .seconds(3600)
+        let handler = NavigationHandler(host: SessionHost(apps: [app], store: MemoryStore(), settings: settings))
         func call(_ path: String, _ headers: HTTPHeaders, _ body: String) async throws -> HTTPResponse {
             let target = try #require(HTTPTarget(path))
             var headers = headers

@@ -176,6 +176,9 @@ import Testing
         let slowest = try #require(figures["slowest"]?.array?.first)
         #expect(slowest["event"]?.string == "add" && slowest["count"]?.integer ?? 0 >= 5)
         try await eventually {
+            // Those of the last seconds count.
+            _ = try await client.post(#"{"type":"add","payload":1}"#)
+            _ = try await client.post(#"{"type":"add","payload":"x"}"#)
             let rates = try await ConsoleTests.ask(client, "server")["rates"]
             return rates?["eventsPerSecond"] != .number(0) && rates?["problemsPerSecond"] != .number(0)
         }
@@ -290,7 +293,7 @@ import Testing
         let refused = try await ask("wrong 10")
 
         try refused.expect(429, "too-many-tries")
-        #expect(refused.headers["retry-after"].flatMap { Int($0) }.map { (1...60).contains($0) } == true)
+        #expect(refused.headers["retry-after"] == "6")
         let tries = entries.all.filter { $0.act == "wrong-token" }
         #expect(tries.count == 10)
         #expect(tries.allSatisfy { $0.operatorName == nil && $0.address?.text == "192.0.2.1" })

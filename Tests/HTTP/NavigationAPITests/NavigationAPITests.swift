@@ -4,6 +4,7 @@ import JSONCoding
 import MicroHTTP
 import NavigationAPI
 import Sessions
+import Synchronization
 import Testing
 import TestSupport
 
@@ -32,38 +33,103 @@ struct CounterCoordinator: Coordinator {
         case .rename, .nothing: break
         case .fail: throw Failure()
         case .ask: navigator.alert(Alert("Sure?"))
-        case .stall: try await Task.sleep(for: .seconds(3600))
+        case .stall:
+            try navigator.resolve(Stalls.self).count.add(1, ordering: .relaxed)
+            try await Task.sleep(for: .seconds(3600))
         }
     }
 }
 
-/// A server of its own, and one session on it.
+/// The calls of a coordinator that will not end.
+final class Stalls: Sendable {
+    let count = Atomic(0)
+}
+
+/// A clock that stands still until a test moves it. It begins between two seconds.
+final class TestClock: Sendable {
+    private let time = Mutex(Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down) + 0.75))
+
+    var read: @Sendable () -> Date { { self.time.withLock { $0 } } }
+
+    func advance(_ seconds: TimeInterval) { time.withLock { $0 += seconds } }
+}
+
+/// The clock of a stop: no time passes while it is held, and an hour when it is released.
+private final class StopClock: Sendable {
+    private let start = ContinuousClock.now
+    let isHeld = Atomic(true)
+
+    var now: ContinuousClock.Instant { isHeld.load(ordering: .relaxed) ? start : .now + .seconds(3600) }
+}
+
+/// The deadlines of a server's handlers: an hour, unless a test lets them pass.
+final class Deadlines: Sendable {
+    private let pending = Mutex<[@Sendable () -> Void]>([])
+
+    /// How many calls have suspended since `pass`.
+    var count: Int { pending.withLock { $0.count } }
+
+    func add(_ pass: @escaping @Sendable () -> Void) { pending.withLock { $0.append(pass) } }
+
+    /// Ends the calls that have not ended yet.
+    func pass() {
+        let all = pending.withLock { pending in
+            defer { pending = [] }
+            return pending
+        }
+        for pass in all { pass() }
+    }
+}
+
+extension HTTPServer.Settings {
+    /// Any free port, and limits that no client exceeds, however slow the machine is.
+    static var unhurried: HTTPServer.Settings {
+        var settings = HTTPServer.Settings()
+        settings.port = 0
+        settings.idleTimeout = 3600
+        (settings.limits.head, settings.limits.body, settings.limits.sending) = (3_600_000, 3_600_000, 3_600_000)
+        return settings
+    }
+}
+
+/// A server of its own, and one session on it. No limit in time is reached, however slow the machine is.
 struct Client {
     let server: HTTPServer
     let host: SessionHost
     let handler: NavigationHandler
     let connection: Connection
+    let clock = TestClock()
+    let deadlines = Deadlines()
+    let stalls: Stalls
     var id: String
     var token: String
 
     init(
-        _ app: App = App("counter", root: { CounterCoordinator() }), handler: NavigationHandler.Settings = .init(),
+        _ app: App? = nil, handler: NavigationHandler.Settings = .init(),
         origins: Set<String> = [], store: any SessionStore = MemoryStore(), retention: Retention = Retention(),
         reports: ServerFailureTests.Reports? = nil, basePath: String? = nil,
         receivingLimit: Int = 32 << 20, _ adjust: (inout SessionSettings) -> Void = { _ in }
     ) async throws {
+        let stalls = Stalls()
+        self.stalls = stalls
+        var dependencies = Dependencies()
+        dependencies.register(Stalls.self) { _ in stalls }
+        let app = app ?? App("counter", root: { CounterCoordinator() }, dependencies: dependencies)
         var sessions = SessionSettings()
-        sessions.handlerDeadline = .milliseconds(100)
+        sessions.handlerDeadline = .seconds(3600)
+        sessions.effectDeadline = .seconds(3600)
+        sessions.observeDeadline = { [deadlines] in deadlines.add($0) }
         sessions.waitingLimit = 1
         adjust(&sessions)
-        var settings = HTTPServer.Settings()
-        settings.port = 0
+        var settings = HTTPServer.Settings.unhurried
         settings.limits.quiet = 500
         settings.receivingLimit = receivingLimit
         var handler = handler
+        handler.now = clock.read
+        handler.longestWait = 3600
         handler.basePath = basePath.flatMap(BasePath.init)
         settings.basePath = handler.basePath?.segments ?? []
-        host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention)
+        host = SessionHost(apps: [app], store: store, settings: sessions, retention: retention, now: clock.read)
         let navigation = NavigationHandler(host: host, settings: handler) { reports?.add($0) }
         self.handler = navigation
         var links = RequestChain.Links()
@@ -95,6 +161,55 @@ struct Client {
 
     func version() async throws -> Int? {
         try JSON(parsing: Array(try await call("GET", path).body))["session"]?["version"]?.integer
+    }
+
+    /// Posts an event whose handler does not end, and lets its deadline pass once the handler has begun.
+    func postLate() async throws -> Answer {
+        let before = stalls.count.load(ordering: .relaxed)
+        return try await late {
+            try await post(Client.stall)
+        } once: {
+            stalls.count.load(ordering: .relaxed) > before
+        }
+    }
+
+    static let stall = #"{"type":"stall"}"#
+
+    /// Sends a request whose answer needs a call that does not end, and lets the call's deadline pass.
+    ///
+    /// - Parameter hasBegun: whether the call has begun.
+    func late(
+        _ request: @escaping @Sendable () async throws -> Answer, once hasBegun: () -> Bool = { true }
+    ) async throws -> Answer {
+        // Of earlier calls, which have ended.
+        deadlines.pass()
+        async let answer = request()
+        try await eventually { deadlines.count > 0 && hasBegun() }
+        deadlines.pass()
+        return try await answer
+    }
+
+    /// Stops the server while a handler does not end.
+    ///
+    /// - Returns: the answer to the event that was sent.
+    func answerAtStop() async throws -> Answer {
+        try await eventually { stalls.count.load(ordering: .relaxed) == 1 }
+        let clock = StopClock()
+        async let end: Void = server.stop(within: .zero) { clock.now }
+        let answer = try await connection.receive()
+        clock.isHeld.store(false, ordering: .relaxed)
+        await end
+        return answer
+    }
+
+    /// Lets every deadline pass, until the task is cancelled.
+    func passDeadlines() -> Task<Void, any Error> {
+        Task {
+            while true {
+                deadlines.pass()
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
     }
 
     /// Expects that problem as the answer, that version of the session, and a connection that still works.
@@ -467,25 +582,37 @@ extension Answer {
         #expect(!answer.text.contains("Failure"))
     }
 
-    @Test func `a handler that does not end is cut off, and few requests may wait behind it`() async throws {
-        // Long enough for two more requests, however busy the machine is.
-        let client = try await Client { $0.handlerDeadline = .seconds(5) }
-        let stalled = try Connection(port: client.server.port)
-        let body = Data(#"{"type":"stall"}"#.utf8)
-        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
-        try await stalled.send(Connection.bytes("POST", "\(client.path)/events", headers: headers, body: body))
-        try await eventually { client.server.requestsUnderWay == 1 }
-        let waiting = try Connection(port: client.server.port)
-        try await waiting.send(Connection.bytes("POST", "\(client.path)/events", headers: headers, body: body))
-        try await eventually { client.server.requestsUnderWay == 2 }
+    @Test func `a handler that does not end is cut off, and the next event has its turn`() async throws {
+        let client = try await Client()
 
-        let refused = try await client.post(#"{"type":"nothing"}"#)
+        try await client.expect(try await client.postLate(), 504, "handler-deadline")
+        try await client.expect(try await client.postLate(), 504, "handler-deadline")
 
-        #expect(refused.headers["retry-after"] == "1")
-        try await client.expect(refused, 429, "too-many-waiting")
-        try await client.expect(try await stalled.receive(), 504, "handler-deadline")
-        try await client.expect(try await waiting.receive(), 504, "handler-deadline")
         #expect(try await client.post(#"{"type":"add","payload":1}"#).status == 200)
+    }
+
+    @Test func `few requests may wait behind a handler that does not end`() async throws {
+        let client = try await Client()
+        let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
+        let connections = try (1...3).map { _ in try Connection(port: client.server.port) }
+
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            for connection in connections {
+                group.addTask {
+                    try await connection.request(
+                        "POST", "\(client.path)/events", headers: headers, body: Data(Client.stall.utf8))
+                }
+            }
+            // One is being carried out, one waits, and there is no room for the third.
+            let first = try await group.next()
+            let refused = try #require(first)
+            #expect(refused.headers["retry-after"] == "1")
+            try await client.expect(refused, 429, "too-many-waiting")
+
+            let passing = client.passDeadlines()
+            defer { passing.cancel() }
+            while let answer = try await group.next() { try answer.expect(504, "handler-deadline") }
+        }
     }
 
     @Test func `the living coordinators, the apps and the API description can be read`() async throws {

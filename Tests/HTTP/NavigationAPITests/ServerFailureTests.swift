@@ -82,14 +82,14 @@ import TestSupport
     @Test func `a handler that takes too long is reported with its limit`() async throws {
         let client = try await Client(reports: reports)
 
-        let answer = try await client.post(#"{"type":"stall"}"#)
+        let answer = try await client.postLate()
 
         let failure = try failure(of: answer)
         #expect(answer.status == 504 && failure.problem == "handler-deadline")
         #expect(
             failure.details == [
                 "app": "counter", "coordinator": "counter", "call": "handle(stall)", "event": "stall",
-                "limit": "0.1 seconds",
+                "limit": "3600.0 seconds",
             ])
     }
 
@@ -104,16 +104,12 @@ import TestSupport
     }
 
     @Test func `an event that is still under way when the server stops is reported`() async throws {
-        let client = try await Client(reports: reports) { $0.handlerDeadline = .seconds(60) }
+        let client = try await Client(reports: reports)
         let headers = ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"]
         try await client.connection.send(
-            Connection.bytes(
-                "POST", "\(client.path)/events", headers: headers, body: Data(#"{"type":"stall"}"#.utf8)))
-        try await eventually { client.server.requestsUnderWay == 1 }
+            Connection.bytes("POST", "\(client.path)/events", headers: headers, body: Data(Client.stall.utf8)))
 
-        await client.server.stop(within: .milliseconds(100))
-
-        let failure = try failure(of: try await client.connection.receive())
+        let failure = try failure(of: try await client.answerAtStop())
         #expect(failure.status == 503 && failure.problem == "unknown" && failure.session?.text == client.id)
     }
 

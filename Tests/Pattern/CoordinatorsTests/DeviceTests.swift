@@ -5,7 +5,7 @@ import JSONCoding
 import Testing
 
 /// Pairing another device: what asks for a code, and what the app makes of the device.
-@Suite struct DeviceTests {
+@Suite(.simulatedTime) struct DeviceTests {
     struct HallCoordinator: Coordinator {
         static let everywhere: [Event] = [.invite, .inviteBadly, .join]
         private(set) var devices: [String?] = []

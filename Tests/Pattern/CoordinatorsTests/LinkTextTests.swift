@@ -40,7 +40,7 @@ private struct ShownCoordinator: Coordinator {
     }
 }
 
-@Suite struct LinkTextTests {
+@Suite(.simulatedTime) struct LinkTextTests {
     private static let app = App("files", root: { FileCoordinator() })
 
     private func link(of app: CoordinatorTester) -> String? {

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// What authors test effects, timers and signals with.
-@Suite struct SignalTestingTests {
+@Suite(.simulatedTime) struct SignalTestingTests {
     // MARK: CoordinatorTester
 
     @Test func `effects that begin while others end stay pending`() async throws {

@@ -37,7 +37,7 @@ extension CoordinatorTester {
 }
 
 /// Effects, timers and signals as the engine sees them: part of the state, carried out as transitions.
-@Suite struct SignalTests {
+@Suite(.simulatedTime) struct SignalTests {
     // MARK: Effects
 
     @Test func `back that was held up goes on under an alert that a timer has shown meanwhile`() async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// The answer to a request.
 struct Reply: Equatable {
@@ -14,8 +15,23 @@ struct Reply: Equatable {
     var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The session's version in a state.
-    var version: Int? {
-        text.firstMatch(of: /"version":(\d+)/).flatMap { Int($0.output.1) }
+    var version: Int? { integer("version") }
+
+    /// The first number that is a member's value.
+    func integer(_ name: String) -> Int? {
+        // With functions of C: in a debug build a regex would cost more than the server's answer.
+        (body + [0]).withUnsafeBytes { bytes in
+            guard var rest = bytes.bindMemory(to: CChar.self).baseAddress else { return nil }
+            let pattern = "\"\(name)\":"
+            while let found = strstr(rest, pattern) {
+                let digits = UnsafePointer(found) + pattern.utf8.count
+                var end: UnsafeMutablePointer<CChar>?
+                let number = strtol(digits, &end, 10)
+                if UnsafePointer(end) != digits { return number }
+                rest = digits
+            }
+            return nil
+        }
     }
 
     func member(_ name: String) -> String? {
@@ -32,6 +48,14 @@ final class BlockingClient: @unchecked Sendable {
     private var received: [UInt8] = []
     /// Whether nobody was listening at the last call.
     private(set) var isRefused = false
+    /// Whether the last call had no answer.
+    private(set) var wasCut = false
+    /// When the connection of the last call was certainly whole: before it was opened, or before the last request on it
+    /// that was answered.
+    private(set) var wholeAt = ContinuousClock.now
+    private var begunAt = ContinuousClock.now
+    /// From `wholeAt` until the last request was sent: at most so long the server has waited for it.
+    private(set) var idleTime = Duration.zero
 
     init(port: Int) {
         self.port = port
@@ -39,6 +63,9 @@ final class BlockingClient: @unchecked Sendable {
 
     deinit { disconnect() }
 
+    /// Sends a request, and waits for its reply. It is sent again after 504: a handler that has taken too long has
+    /// changed nothing, and only says that the machine is slow.
+    ///
     /// - Parameters:
     ///   - address: of the client, as a proxy sends it
     ///   - condition: a header field
@@ -47,8 +74,13 @@ final class BlockingClient: @unchecked Sendable {
         _ method: String, _ path: String, token: String? = nil, key: String? = nil, address: String? = nil,
         condition: String? = nil, body: String? = nil
     ) -> Reply? {
-        begin(method, path, token: token, key: key, address: address, condition: condition, body: body)
-            ? finish() : nil
+        while begin(method, path, token: token, key: key, address: address, condition: condition, body: body) {
+            let reply = finish()
+            wasCut = reply == nil
+            if reply?.status != 504 { return reply }
+        }
+        wasCut = true
+        return nil
     }
 
     /// Sends a request. `finish` waits for the reply. Meanwhile, other clients can begin requests.
@@ -64,8 +96,14 @@ final class BlockingClient: @unchecked Sendable {
         if let key { head += "Idempotency-Key: \(key)\r\n" }
         if let condition { head += "\(condition)\r\n" }
         if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
+        begunAt = .now
+        if socket < 0 { wholeAt = begunAt }
         isRefused = !connect()
-        if !isRefused, send(Array((head + "\r\n" + (body ?? "")).utf8)) { return true }
+        if !isRefused {
+            let isSent = send(Array((head + "\r\n" + (body ?? "")).utf8))
+            idleTime = .now - wholeAt
+            if isSent { return true }
+        }
         disconnect()
         return false
     }
@@ -73,6 +111,7 @@ final class BlockingClient: @unchecked Sendable {
     /// The reply to the request that was begun; `nil` if the connection is cut.
     func finish() -> Reply? {
         let reply = receive()
+        if reply != nil { wholeAt = begunAt }
         if reply?.isLast ?? true { disconnect() }
         return reply
     }
@@ -86,7 +125,7 @@ final class BlockingClient: @unchecked Sendable {
     private func connect() -> Bool {
         if socket >= 0 { return true }
         socket = BlockingClient.connect(to: port) ?? -1
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: hangLimit, tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var on: CInt = 1
         setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
@@ -129,18 +168,32 @@ final class BlockingClient: @unchecked Sendable {
 
     /// Removes the first reply from what was received, if it is complete.
     private func removeReply() -> Reply? {
-        guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
-        let lines = String(decoding: received[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
-        let length = lines.first { $0.hasPrefix("Content-Length: ") }.flatMap { Int($0.dropFirst(16)) } ?? 0
-        guard received.count >= end.upperBound + length,
-            let status = lines.first?.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
-        else { return nil }
+        guard let end = BlockingClient.position(of: "\r\n\r\n", in: received + [0]), end > 12 else { return nil }
+        let head = Array(received[..<(end + 2)]) + [0]
+        func value(_ field: String) -> String? {
+            let name = "\r\n\(field): "
+            return BlockingClient.position(of: name, in: head).map { start in
+                String(decoding: head[(start + name.utf8.count)...].prefix { $0 != 0x0D }, as: UTF8.self)
+            }
+        }
+        let body = end + 4
+        let length = value("Content-Length").flatMap { Int($0) } ?? 0
+        // HTTP/1.1 200 OK
+        guard received.count >= body + length, let status = Int(String(decoding: head[9..<12], as: UTF8.self)) else {
+            return nil
+        }
         let reply = Reply(
-            status: status, isReplay: lines.contains("Idempotency-Replayed: true"),
-            isLast: lines.contains("Connection: close"),
-            tag: lines.first { $0.hasPrefix("ETag: ") }.map { String($0.dropFirst(6)) },
-            body: Array(received[end.upperBound..<end.upperBound + length]))
-        received.removeFirst(end.upperBound + length)
+            status: status, isReplay: value("Idempotency-Replayed") == "true", isLast: value("Connection") == "close",
+            tag: value("ETag"), body: Array(received[body..<(body + length)]))
+        received.removeFirst(body + length)
         return reply
+    }
+
+    /// - Parameter bytes: with a zero at the end.
+    private static func position(of text: String, in bytes: [UInt8]) -> Int? {
+        bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.bindMemory(to: CChar.self).baseAddress else { return nil }
+            return strstr(start, text).map { UnsafePointer($0) - start }
+        }
     }
 }

@@ -40,12 +40,18 @@ final class Crowd: Sendable {
         let client = BlockingClient(port: port)
         var damaged: Set<String> = []
         for session in watched.withLock({ $0 }) {
-            var outcome = session.read(client)
-            if outcome == .done { outcome = session.finishPending(client) }
-            if outcome == .done { outcome = session.read(client) }
-            if outcome == .done { outcome = session.postAgain(client) }
-            if outcome == .done { outcome = session.readHistory(client) }
-            if outcome == .open { findings.fault("\(session.id) cannot be read") }
+            var outcome = TrackedSession.Outcome.open
+            while outcome == .open {
+                outcome = session.read(client)
+                if outcome == .done { outcome = session.finishPending(client) }
+                if outcome == .done { outcome = session.read(client) }
+                if outcome == .done { outcome = session.postAgain(client) }
+                if outcome == .done { outcome = session.readHistory(client) }
+                if client.isRefused {
+                    findings.fault("the server has ended")
+                    return damaged
+                }
+            }
             if outcome == .damaged { damaged.insert(session.id) }
         }
         return damaged
@@ -130,10 +136,10 @@ extension Crowd {
             for reader in readers.dropFirst(6) { _ = reader.begin("GET", session.path, token: session.token) }
             _ = client.begin("DELETE", session.path, token: session.token)
             for reader in readers.prefix(6) { _ = reader.begin("GET", session.path, token: session.token) }
-            for reader in readers { judgeRace(reader.finish(), session) }
-            var outcome = session.end(client.finish())
+            for reader in readers { judgeRace(reader.finish(), session, reader) }
+            var outcome = session.end(client.finish(), client)
             if outcome == .open {
-                outcome = answered { session.end(client.call("DELETE", session.path, token: session.token)) }
+                outcome = answered { session.end(client.call("DELETE", session.path, token: session.token), client) }
             }
             if outcome == .over {
                 _ = session.read(readers[0])
@@ -147,11 +153,11 @@ extension Crowd {
     }
 
     /// - Parameter reply: to a client that reads while the session is being ended
-    private func judgeRace(_ reply: Reply?, _ session: TrackedSession) {
+    private func judgeRace(_ reply: Reply?, _ session: TrackedSession, _ client: BlockingClient) {
         switch reply?.status {
         case 200, 410: break
         case 503 where reply?.text.contains("session-damaged") == true: break
-        case nil, 503: findings.refusal("a read of \(session.id): \(reply?.text ?? "cut")")
+        case nil, 503: findings.refusal("a read of \(session.id): \(reply?.text ?? "cut")", client)
         default: findings.fault("\(session.id) is being ended, and answers \(reply?.text ?? "")")
         }
     }
@@ -192,7 +198,7 @@ extension Crowd {
                 let request = "GET \(path) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(session.token)\r\n\r\n"
                 return Faults.SlowReaderTests.ask(Array(request.utf8), at: port)
             }
-            Crowd.pause(3000)
+            for _ in 0..<30 where !findings.hasEnded { Crowd.pause(100) }
             for socket in sockets { close(socket) }
         }
     }

@@ -1,15 +1,29 @@
 import Foundation
+import Glibc
+import Synchronization
 import Testing
 import TestSupport
 
 // FaultTests: the server while its process is killed, stopped or flooded, its disk full, slow or failing. Each test has
 // a short form, and a long one, `scripts/test-release faults`.
+//
+// No result depends on the machine's speed. A test waits for what it has seen happen, not for a time; the server's own
+// limits on time are an hour, except in what is to reach them.
 
 /// One after the other, because each needs a processor for itself.
-@Suite(.serialized, .timeLimit(.minutes(10 * Scale.factor))) enum Faults {}
+@Suite(.serialized, .ownThreads) enum Faults {}
 
 /// At the same time, because they mostly wait.
-@Suite(.timeLimit(.minutes(10))) enum WaitingFaults {}
+@Suite(.ownThreads) enum WaitingFaults {}
+
+/// What one thread sets and others look at.
+final class Flag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .relaxed) }
+
+    func set() { value.store(true, ordering: .relaxed) }
+}
 
 /// A directory that is removed with this value.
 final class TemporaryDirectory: Sendable {
@@ -28,15 +42,21 @@ final class ServerUnderTest: @unchecked Sendable {
     // Unchecked: used by one test, which does not start and end it at the same time.
     let directory: String
     private(set) var port = 0
+    /// With the flag `--admin-port`.
+    private var adminPort = 0
     private(set) var program: Program
     private let executable: String
     private let store: String
     private let flags: [String]
     private let environment: [String: String]
 
+    /// The server's limits that a slow machine might reach.
+    private static let limits = ["--head-time", "--body-time", "--answer-time", "--idle-time", "--drain-time"]
+
     /// - Parameters:
     ///   - executable: `nil` for `coordinatord`.
     ///   - store: `nil` for SQLite in the directory.
+    ///   - flags: those of `limits` that are not among them are an hour.
     ///   - wrapper: a command line that the server's is appended to.
     ///   - environment: what is added to the test's own.
     init(
@@ -47,10 +67,14 @@ final class ServerUnderTest: @unchecked Sendable {
         self.executable = try executable ?? Program.server.path
         self.directory = directory
         self.store = store ?? "sqlite:\(directory)/store"
-        self.flags = flags
-        self.environment = environment
+        let others = ServerUnderTest.limits.filter { !flags.contains($0) }
+        self.flags = flags + others.flatMap { [$0, "1h"] }
+        // A drain that is not to take an hour ends the process with an error if its end takes eleven seconds more.
+        let endless =
+            flags.contains("--drain-time") ? ["LD_PRELOAD": try await Preloaded.clock, "NO_END_LIMIT": "1"] : [:]
+        self.environment = environment.merging(endless) { given, _ in given }
         program = try ServerUnderTest.program(
-            self.executable, directory, self.store, port: 0, flags, wrapper, environment)
+            self.executable, directory, self.store, port: 0, self.flags, wrapper, self.environment)
         port = try await ready()
     }
 
@@ -70,7 +94,21 @@ final class ServerUnderTest: @unchecked Sendable {
         guard let match = line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/), let port = Int(match.output.1) else {
             throw TestFailure("the server is not ready: \(line) \(try await program.exit().errors)")
         }
+        if flags.contains("--admin-port") {
+            let line = try await program.line()
+            adminPort = line.firstMatch(of: /metrics: http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) } ?? 0
+        }
         return port
+    }
+
+    /// The value of a metric without labels. Needs the flag `--admin-port`.
+    func metric(_ name: String) throws -> Int {
+        let reply = BlockingClient(port: adminPort).call("GET", "/metrics")
+        let line = reply?.text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+        guard let value = line?.split(separator: " ").last.flatMap({ Int($0) }) else {
+            throw TestFailure("no \(name) in \(reply?.text ?? "no answer")")
+        }
+        return value
     }
 
     /// Starts it again after its end, without the wrapper.

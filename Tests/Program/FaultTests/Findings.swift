@@ -11,8 +11,8 @@ final class Findings: Sendable {
         var faults: [String] = []
         var faultCount = 0
         var counts: [Count: Int] = [:]
-        var refusals: [(at: ContinuousClock.Instant, what: String)] = []
-        var outages: [Range<ContinuousClock.Instant>] = []
+        var refusals: [(time: ClosedRange<ContinuousClock.Instant>, what: String)] = []
+        var outages: [ClosedRange<ContinuousClock.Instant>] = []
     }
 
     let clock: MovedClock
@@ -44,25 +44,28 @@ final class Findings: Sendable {
     /// The first faults, and how many there are.
     var faults: (first: [String], count: Int) { state.withLock { ($0.faults, $0.faultCount) } }
 
-    /// Records that a client was cut off or refused through no fault of its own.
-    func refusal(_ what: String) {
-        state.withLock { $0.refusals.append((.now, what)) }
+    /// Records that a client was cut off or refused through no fault of its own, between the last time that its
+    /// connection was certainly whole and now.
+    func refusal(_ what: String, _ client: BlockingClient) {
+        let time = client.wholeAt...ContinuousClock.now
+        state.withLock { $0.refusals.append((time, what)) }
     }
 
     /// Records that the server was ended, or has ended itself, and is running again.
+    ///
+    /// - Parameter start: when it was running last.
     func outage(since start: ContinuousClock.Instant) {
+        let outage = start...ContinuousClock.now
         state.withLock { state in
-            state.outages.append(start..<(.now + .seconds(1)))
-            // Clients that were cut off notice it at once; refusals that are not explained by then stay.
-            let outages = state.outages.suffix(2)
-            state.refusals.removeAll { refusal in outages.contains { $0.contains(refusal.at) } }
+            state.outages.append(outage)
+            state.refusals.removeAll { $0.time.overlaps(outage) }
         }
     }
 
     /// Refusals while the server was running.
     var unexplainedRefusals: [String] {
         state.withLock { state in
-            state.refusals.filter { refusal in !state.outages.contains { $0.contains(refusal.at) } }.map(\.what)
+            state.refusals.filter { refusal in !state.outages.contains { $0.overlaps(refusal.time) } }.map(\.what)
         }
     }
 }

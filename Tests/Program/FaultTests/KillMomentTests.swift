@@ -9,17 +9,6 @@ extension WaitingFaults {
     /// What is on the disk if a command is killed: before each call by which it changes a file, not at random moments.
     /// Whatever it is, every command reads it or says what to do, and a server has everything that was acknowledged.
     @Suite struct KillMomentTests {
-        private static let directory = TemporaryDirectory()
-        /// Copies a directory before each such call of the program that it is loaded into.
-        private static let copier = Task {
-            let library = directory.path + "/copies.so"
-            let source = repository.appending(path: "Tests/KillCopies/copies.c").path
-            let command = ["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", library]
-            let (code, _, errors) = try await Program(URL(filePath: "/usr/bin/env"), command).exit()
-            guard code == 0 else { throw TestFailure(errors) }
-            return library
-        }
-
         private let directory = TemporaryDirectory()
         private var store: String { directory.path + "/store" }
         private var backups: String { directory.path + "/backups" }
@@ -184,8 +173,7 @@ extension WaitingFaults {
         ) async throws -> [String] {
             let copies = directory.path + "/copies-\(UUID())"
             try FileManager.default.createDirectory(atPath: copies, withIntermediateDirectories: true)
-            let copier = try await KillMomentTests.copier.value
-            try await body(["LD_PRELOAD": copier, "WATCHED": watched, "COPIES": copies])
+            try await body(["LD_PRELOAD": try await Preloaded.copies, "WATCHED": watched, "COPIES": copies])
             var moments: [String] = []
             var last: [String: Data] = [:]
             for name in try FileManager.default.contentsOfDirectory(atPath: copies).sorted() {
@@ -194,7 +182,7 @@ extension WaitingFaults {
                 last = content
             }
             #expect(moments.count > 3, "the program was not watched")
-            return Scale.factor == 1 ? Array(moments.shuffled().prefix(16)) : moments
+            return Scale.factor == 1 ? Array(moments.shuffled().prefix(10)) : moments
         }
 
         /// The directory's files. What is only shared between processes does not count.

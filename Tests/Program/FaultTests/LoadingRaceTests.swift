@@ -18,7 +18,8 @@ extension Faults {
                 directory: directory.path,
                 flags: ["--live-sessions", "\(liveSessions)", "--durability", "relaxed"])
             let client = BlockingClient(port: server.port)
-            let sessions = try await blocking { try (0..<count).map { _ in try Session(client) } }
+            let sessions = try (0..<count).map { _ in try Session(client) }
+            client.disconnect()
             try await server.stop()
             try await server.restart()
             return (server, sessions)

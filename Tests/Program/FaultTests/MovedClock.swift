@@ -10,17 +10,10 @@ final class MovedClock: Sendable {
     /// Seconds that the clock is ahead, and the most that it ever was.
     private let state = Mutex((offset: 0, largest: 0))
 
-    /// - Parameter directory: for the files that this needs
+    /// - Parameter directory: for the file that this needs
     init(in directory: String) async throws {
         path = directory + "/clock"
-        let library = directory + "/clock.so"
-        let source = repository.appending(path: "Tests/MovedClock/clock.c").path
-        let compiler = try Program(
-            URL(filePath: "/usr/bin/env"),
-            ["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", library])
-        let (code, _, errors) = try await compiler.exit()
-        guard code == 0 else { throw TestFailure("the clock cannot be compiled: \(errors)") }
-        environment = ["LD_PRELOAD": library, "MOVED_CLOCK": path]
+        environment = ["LD_PRELOAD": try await Preloaded.clock, "MOVED_CLOCK": path]
         try write(0)
     }
 
@@ -34,11 +27,13 @@ final class MovedClock: Sendable {
     var latest: Date { Date(timeIntervalSinceNow: TimeInterval(largestOffset)) }
 
     func move(to offset: Int) throws {
-        state.withLock { state in
+        // Under the lock: a client that has read one offset before and after a request must know that no other was
+        // in force meanwhile.
+        try state.withLock { state in
             state.largest = max(state.largest, offset)
+            try write(offset)
+            state.offset = offset
         }
-        try write(offset)
-        state.withLock { $0.offset = offset }
     }
 
     private func write(_ offset: Int) throws {

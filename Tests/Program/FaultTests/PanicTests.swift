@@ -24,8 +24,7 @@ extension Faults {
 
             try await PanicTests.panic(server)
 
-            async let code = DiskTests.end(of: server)
-            #expect(try await code == EX_OSERR)
+            #expect(try await server.program.end() == EX_OSERR)
         }
 
         static func panic(_ server: ServerUnderTest) async throws {

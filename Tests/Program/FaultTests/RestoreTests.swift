@@ -43,13 +43,17 @@ extension WaitingFaults {
             try await eventually { clients.allSatisfy { $0.count > 100 } }
 
             let before = clients.map(\.count)
-            let backup = try await run("backup", copy, "--store", store)
-            let during = clients.map(\.count)
+            let backup = try Program(
+                URL(filePath: "/usr/bin/env"),
+                BackupTests.amidWriting + [Program.server.path, "backup", copy, "--store", store])
+            // It is held until each has posted more.
+            try await eventually { zip(clients, before).allSatisfy { $0.count > $1 + 5 } }
+            try Hold.release(backup)
+            let backedUp = try await backup.exit()
             try await server.kill()
             try await load
 
-            #expect(backup.code == 0 && backup.output == "\(copy): 20 sessions\n")
-            #expect(zip(before, during).contains { $0 < $1 }, "nothing was posted meanwhile")
+            #expect(backedUp.code == 0 && backedUp.output == "\(copy): 20 sessions\n")
             let result = try await run("restore", copy, "--store", "sqlite:\(restored)")
             #expect(result.code == 0 && result.errors == "")
             #expect(result.output.hasPrefix("sqlite:\(restored): 20 sessions, damaged: 0, the newest change of 20"))
@@ -82,16 +86,15 @@ extension WaitingFaults {
 
         @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT])
         func `a restore that is interrupted leaves no store`(signal: Int32) async throws {
-            let (directory, target) = try await BackupTests.prepare(sessions: 1)
+            let (directory, target) = try await BackupTests.prepare(sessions: 40)
             #expect(try await BackupTests.start(directory.path, []).exit().code == 0)
 
-            let restore = try restore("\(target)/copy", BackupTests.slowly("pwrite64", milliseconds: 300))
+            let restore = try restore("\(target)/copy", BackupTests.amidWriting)
             try await eventually {
                 try FileManager.default.fileExists(atPath: restored) && BackupTests.files(in: restored).count > 1
             }
-            restore.signal(signal)
 
-            #expect(try await restore.end() == 128 + signal)
+            #expect(try await BackupTests.interrupt(restore, signal) == 128 + signal)
             #expect(try BackupTests.files(in: restored) == ["lock"])
         }
 

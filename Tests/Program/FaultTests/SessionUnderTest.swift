@@ -37,13 +37,12 @@ final class SessionUnderTest: Sendable {
     /// Withdraws a key, until that is answered.
     ///
     /// - Returns: 204, or 200 if its event was carried out.
-    func withdraw(_ key: String, _ client: BlockingClient) throws -> Int {
-        for _ in 0..<1000 {
+    func withdraw(_ key: String, _ client: BlockingClient) -> Int {
+        while true {
             let reply = client.call("DELETE", "\(path)/outcomes/\(key)", token: token)
             if let status = reply?.status, [200, 204].contains(status) { return status }
             usleep(5_000)
         }
-        throw TestFailure("not answered")
     }
 
     /// Posts such an event, and remembers the answer.
@@ -77,7 +76,7 @@ final class SessionUnderTest: Sendable {
         let history = try #require(client.call("GET", "\(path)/history?limit=10", token: token))
         let listed = history.text.matches(of: /"version":(\d+),"time"/).compactMap { Int($0.output.1) }
         #expect(listed == Array((1...all.count + 1).reversed().prefix(10)), "\(id)")
-        let newest = history.text.firstMatch(of: /"value":(-?\d+)/).flatMap { Int($0.output.1) }
+        let newest = history.integer("value")
         let expected = all.max { $0.version < $1.version }?.value
         #expect(newest ?? 0 == expected ?? 0, "\(id)")
     }
@@ -100,9 +99,31 @@ final class Poster: Sendable {
         self.sessions = sessions
     }
 
-    /// Posts until an event is not answered. That event stays pending.
+    /// Posts until an event is not answered. That event stays pending. One that is refused is posted again.
     func postUntilCut() throws {
-        while try postNext() {}
+        while true {
+            if try postNext() { continue }
+            if client.wasCut { return }
+            usleep(5_000)
+        }
+    }
+
+    /// Posts until nobody is listening any more.
+    ///
+    /// - Parameter grace: how long the server waits for a request on a connection that has none. A connection that the
+    ///   client has left without one for longer may end.
+    /// - Returns: how many connections have ended although a request was sent on them in time.
+    func postUntilRefused(grace: Duration) throws -> Int {
+        var failures = 0
+        while true {
+            if try postNext() { continue }
+            guard client.wasCut else {
+                usleep(5_000)
+                continue
+            }
+            if client.isRefused { return failures }
+            if client.idleTime < grace { failures += 1 }
+        }
     }
 
     /// Tries the pending event once more.
@@ -138,15 +159,27 @@ extension [Poster] {
         }
     }
 
+    /// All of them post at the same time until nobody is listening any more.
+    ///
+    /// - Returns: the sum of what `Poster.postUntilRefused` returns.
+    func postUntilRefused(grace: Duration) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for poster in self { group.addTask { try await blocking { try poster.postUntilRefused(grace: grace) } } }
+            return try await group.reduce(0, +)
+        }
+    }
+
     func finishPending() async throws {
-        try await eventually {
-            try await blocking {
-                for poster in self {
-                    poster.client.disconnect()
-                    guard try poster.finishPending() else { return false }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for poster in self {
+                group.addTask {
+                    try await blocking {
+                        poster.client.disconnect()
+                        try waitUntil { try poster.finishPending() }
+                    }
                 }
-                return true
             }
+            try await group.waitForAll()
         }
     }
 }

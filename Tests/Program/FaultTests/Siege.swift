@@ -13,6 +13,8 @@ final class Siege {
     private var (kills, stops, ownEnds, refusedStarts, jumps) = (0, 0, 0, 0, 0)
     private var (memory, disk) = ([Int](), [Int]())
     private var lastSample = ContinuousClock.now
+    /// When the server was running last, as far as is known.
+    private var aliveAt = ContinuousClock.now
 
     private static let hour = 3600
 
@@ -25,15 +27,16 @@ final class Siege {
         lines.read(server)
     }
 
-    /// Enough rounds for something to expire, whatever the time.
-    private static let fewestRounds = 4
-
-    /// - Parameter pace: 1 if there is little time; otherwise more, because growing memory and sweeping show only in runs
-    ///   of a minute
-    func run(until end: ContinuousClock.Instant, pace: Double) async throws {
+    /// - Parameters:
+    ///   - time: for how long at least, in seconds.
+    ///   - pace: 1 if there is little time; otherwise more, because growing memory and sweeping show only in runs of a
+    ///     minute
+    ///   - isEnough: whether all has happened that is to happen.
+    func run(_ time: Int, pace: Double, until isEnough: () -> Bool) async throws {
         var rounds = 0
         var restartsAt = ContinuousClock.now
-        while rounds < Siege.fewestRounds || ContinuousClock.now < end {
+        let end = ContinuousClock.now + .seconds(time)
+        while rounds < 4 || !isEnough() || ContinuousClock.now < end {
             rounds += 1
             for step in [flip, forward, back].shuffled() {
                 try await step()
@@ -66,7 +69,8 @@ final class Siege {
     /// Between the end and the start, the file may be damaged and the clock set back. What was damaged may be put back:
     /// a page of the journal stays damaged until then.
     func restart(isKilled: Bool) async throws {
-        let start = ContinuousClock.now
+        let now = ContinuousClock.now
+        let start = server.program.isAlive ? now : aliveAt
         server.program.signal(isKilled ? SIGKILL : SIGTERM)
         let code = try await server.program.end()
         if isKilled { kills += 1 } else { stops += 1 }
@@ -92,6 +96,8 @@ final class Siege {
             refusedStarts += 1
             try await server.restart(flags)
         }
+        let now = ContinuousClock.now
+        if server.program.isAlive { aliveAt = now }
         findings.outage(since: start)
         lines.read(server)
     }
@@ -101,8 +107,11 @@ final class Siege {
         let end = ContinuousClock.now + .seconds(seconds)
         while ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(50))
-            if !server.program.isRunning {
-                let start = ContinuousClock.now - .seconds(2)
+            let now = ContinuousClock.now
+            if server.program.isAlive {
+                aliveAt = now
+            } else {
+                let start = aliveAt
                 let code = try await server.program.end()
                 ownEnds += 1
                 if code != 74 || !flips.isOutstanding { findings.fault("the server has ended itself with \(code)") }

@@ -21,29 +21,26 @@ extension Faults {
                 "GET \(large.path)/history?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(large.token)\r\n\r\n"
                     .utf8)
             let sockets = (0..<300).compactMap { _ in SlowReaderTests.ask(request, at: server.port) }
-            defer { for socket in sockets { close(socket) } }
             #expect(sockets.count == 300)
-            var (memory, longest) = (0, Duration.zero)
-            let end = ContinuousClock.now + .seconds(Scale.rounds(6, long: 60))
-            var value = 1
-            while ContinuousClock.now < end {
+            var (memory, value) = (0, 1)
+            // Until the server has begun to answer each, and for a while after that. Who had to wait for them would wait
+            // for an hour.
+            let rounds = Scale.rounds(100, long: 10_000)
+            while value <= rounds || !sockets.allSatisfy(SlowReaderTests.hasAnswer) {
                 value += 1
                 for (method, path, body) in [
                     ("GET", "/readyz", nil), ("GET", "\(other.path)/history", nil),
                     ("POST", "\(other.path)/events", #"{"type":"update","payload":\#(value)}"#),
                 ] {
-                    let start = ContinuousClock.now
                     let reply = client.call(method, path, token: other.token, body: body)
-                    longest = max(longest, ContinuousClock.now - start)
                     #expect(reply?.status == 200, "\(method) \(path)")
                 }
                 memory = max(memory, try server.residentMemory - before)
             }
 
-            print("slow readers: \(memory / 1024) MiB more, others waited \(longest) at most")
+            print("slow readers: \(memory / 1024) MiB more")
             #expect(memory < 100 * 1024, "KiB")
-            // A release build on a machine of its own takes a tenth of a second.
-            #expect(longest < .seconds(1))
+            for socket in sockets { close(socket) }
             try await server.stop()
         }
 
@@ -67,12 +64,11 @@ extension Faults {
                     Array(head.utf8) + [UInt8](repeating: 0x20, count: size - 1), at: server.port)
             }
             var sockets = (0..<400).compactMap { stall($0, 1 << 20) }
-            defer { for socket in sockets { close(socket) } }
 
             let large = String(repeating: " ", count: 100_000)
             try await eventually {
                 // What the large ones have left is filled by smaller ones.
-                sockets += (0..<5).compactMap { stall(sockets.count + $0, 90_000) }
+                if sockets.count < 900 { sockets += (0..<5).compactMap { stall(sockets.count + $0, 90_000) } }
                 let creation = client.call(
                     "POST", "/v1/sessions", address: "192.0.2.201", body: "{\"app\":\"numbers\"\(large)}")
                 return creation?.status == 503 && creation?.text.contains(":too-many-bytes") == true
@@ -85,6 +81,7 @@ extension Faults {
 
             print("bodies that do not end: \(memory / 1024) MiB more for \(sockets.count) of 1 MiB")
             #expect(memory < 40 * 1024, "KiB")
+            for socket in sockets { close(socket) }
             try await server.stop()
         }
 
@@ -102,6 +99,12 @@ extension Faults {
                 guard reply?.status == 200 else { throw TestFailure("no event: \(reply?.text ?? "cut")") }
             }
             return (path, token)
+        }
+
+        /// Whether anything has arrived on a connection, or it has ended.
+        private static func hasAnswer(_ socket: Int32) -> Bool {
+            var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            return poll(&ready, 1, 0) > 0
         }
 
         /// Sends a request on a connection of its own, which receives a few kilobytes of the answer at most.

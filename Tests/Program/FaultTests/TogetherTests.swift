@@ -5,8 +5,8 @@ import TestSupport
 extension Faults {
     /// Everything that the other tests try, at the same time and against one server.
     @Suite struct TogetherTests {
-        /// An hour in the long form with the factor 10.
-        private static let seconds = Scale.factor == 1 ? 12 : 360 * Scale.factor
+        /// At least; an hour in the long form with the factor 10.
+        private static let seconds = Scale.factor == 1 ? 0 : 360 * Scale.factor
         private static let isLong = seconds >= 600
 
         @Test func `attacks, damage, kills and clock jumps together cost only what was on damaged pages`()
@@ -18,15 +18,19 @@ extension Faults {
             let crowd = Crowd(port: siege.server.port, findings)
 
             async let used: Void = crowd.run()
-            let end = ContinuousClock.now + .seconds(TogetherTests.seconds)
-            do { try await siege.run(until: end, pace: TogetherTests.isLong ? 3 : 1) } catch {
+            do {
+                try await siege.run(TogetherTests.seconds, pace: TogetherTests.isLong ? 3 : 0.6) {
+                    findings[.events] > Scale.rounds(1200, long: 360_000) && findings[.ended] > 0
+                        && findings[.expired] > 0 && siege.flips.count > 0
+                }
+            } catch {
                 findings.endAll()
                 throw error
             }
             findings.endAll()
             try await used
             try await siege.restart(isKilled: true)
-            let damaged = try await blocking { crowd.check() }
+            let damaged = crowd.check()
             let listed = try await siege.listedAsDamaged()
             try await siege.server.stop()
 
@@ -42,8 +46,6 @@ extension Faults {
                 // In a short run the sizes have not settled.
                 if TogetherTests.isLong { #expect(samples.third(2) < 1.3 * samples.third(1), "\(name)") }
             }
-            #expect(findings[.events] > 100 * TogetherTests.seconds, "there was no load")
-            #expect(findings[.ended] > 0 && findings[.expired] > 0 && siege.flips.count > 0)
         }
     }
 }

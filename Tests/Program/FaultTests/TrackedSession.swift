@@ -58,7 +58,7 @@ final class TrackedSession: Sendable {
         guard let reply, reply.status == 201, let id = reply.member("id"), let token = reply.member("token"),
             let expiresAt = reply.expiresAt
         else {
-            findings.refusal("a creation: \(reply?.text ?? "cut")")
+            findings.refusal("a creation: \(reply?.text ?? "cut")", client)
             return nil
         }
         (self.kind, self.id, self.token, self.findings) = (kind, id, token, findings)
@@ -116,7 +116,7 @@ final class TrackedSession: Sendable {
     private func post(_ number: Int, _ client: BlockingClient) -> (Outcome, Reply?) {
         let expiresAt = state.withLock { $0.expiresAt }
         let reply = client.call("POST", "\(path)/events", token: token, key: "key-\(number)", body: kind.event(number))
-        return (outcome(of: reply, expiresAt: expiresAt), reply)
+        return (outcome(of: reply, client, expiresAt: expiresAt), reply)
     }
 
     /// Reads the state, which may change meanwhile.
@@ -125,7 +125,7 @@ final class TrackedSession: Sendable {
         let offset = findings.clock.offset
         let earliest = Date(timeIntervalSinceNow: TimeInterval(offset))
         let reply = client.call("GET", path, token: token)
-        let outcome = outcome(of: reply, expiresAt: before.expiresAt)
+        let outcome = outcome(of: reply, client, expiresAt: before.expiresAt)
         let after = state.withLock { $0 }
         guard outcome == .done, let version = reply?.version else { return outcome }
         findings.add(.reads)
@@ -151,7 +151,7 @@ final class TrackedSession: Sendable {
     func readHistory(_ client: BlockingClient) -> Outcome {
         let (number, expiresAt) = state.withLock { ($0.number, $0.expiresAt) }
         let reply = client.call("GET", "\(path)/history?limit=10", token: token)
-        let outcome = outcome(of: reply, expiresAt: expiresAt)
+        let outcome = outcome(of: reply, client, expiresAt: expiresAt)
         guard outcome == .done, let reply else { return outcome }
         let listed = reply.text.matches(of: /"version":(\d+),"time"/).compactMap { Int($0.output.1) }
         let newest = Array((1...TrackedSession.version(after: number)).reversed().prefix(10))
@@ -162,12 +162,12 @@ final class TrackedSession: Sendable {
     }
 
     /// Judges the reply to `DELETE`, which is to be sent again if the outcome is open.
-    func end(_ reply: Reply?) -> Outcome {
+    func end(_ reply: Reply?, _ client: BlockingClient) -> Outcome {
         let expiresAt = state.withLock { $0.expiresAt }
         guard reply?.status == 204 else {
             // An earlier try may have ended it.
             if reply?.status == 410 { return over() }
-            return outcome(of: reply, expiresAt: expiresAt)
+            return outcome(of: reply, client, expiresAt: expiresAt)
         }
         findings.add(.ended)
         return over()
@@ -178,7 +178,7 @@ final class TrackedSession: Sendable {
         return .over
     }
 
-    private func outcome(of reply: Reply?, expiresAt: Date) -> Outcome {
+    private func outcome(of reply: Reply?, _ client: BlockingClient, expiresAt: Date) -> Outcome {
         switch reply?.status {
         case 200:
             state.withLock { $0.isAside = false }
@@ -201,8 +201,10 @@ final class TrackedSession: Sendable {
             }
             findings.add(.expired)
             return .over
+        case 503 where reply?.text.contains("the disk has not completed a write") == true:
+            return .open
         case nil, 503:
-            findings.refusal("\(id): \(reply?.text ?? "cut")")
+            findings.refusal("\(id): \(reply?.text ?? "cut")", client)
             return .open
         default:
             findings.fault("\(id) answers \(reply?.text ?? "")")
@@ -215,7 +217,5 @@ extension Reply {
     fileprivate var expiresAt: Date? { member("expiresAt").flatMap { try? Date($0, strategy: .iso8601) } }
 
     /// What the screen of `numbers` shows.
-    fileprivate var number: Int? {
-        text.firstMatch(of: /"value":(-?\d+)/).flatMap { Int($0.output.1) }
-    }
+    fileprivate var number: Int? { integer("value") }
 }

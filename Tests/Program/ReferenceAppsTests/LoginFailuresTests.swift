@@ -21,12 +21,12 @@ import Testing
         #expect(throws: LoginError.self) { try failures.check(names[2], at: start) }
     }
 
-    @Test func `a million failures delay an account by only a minute`() throws {
+    @Test func `ten thousand failures delay an account by only a minute`() throws {
         var failures = LoginFailures()
         let now = ContinuousClock.now
         let ann = LoginAttempt(account: try #require(AccountName("ann")), client: nil)
 
-        for _ in 0..<1_000_000 { failures.fail(ann, at: now) }
+        for _ in 0..<10_000 { failures.fail(ann, at: now) }
 
         #expect(throws: LoginError.tooManyFailures(retryAfter: 60)) { try failures.check(ann, at: now) }
     }

@@ -79,7 +79,7 @@ import Testing
         var threadsOfLanes: Set<String?> = []
         var threadsOfTasks: Set<String?> = []
 
-        for _ in 0..<500 {
+        for _ in 0..<100 {
             threadsOfLanes.insert(await lanes.run(for: 1) { thread() })
             threadsOfTasks.insert(await Task { thread() }.value)
         }

@@ -24,7 +24,8 @@ import TestSupport
 
     @Test func `an account that is added while the server runs can sign in until it is removed`() async throws {
         let program = try Program(
-            Program.server, ["serve", "--port", "0", "--store", storage.store, "--data-directory", apps])
+            Program.server,
+            ["serve", "--port", "0", "--store", storage.store, "--data-directory", apps] + ServerTests.unhurried)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         func logIn() async throws -> String {
@@ -126,7 +127,7 @@ private final class Terminal: Sendable {
             while !shown.ends(with: end) {
                 var byte: UInt8 = 0
                 var ready = pollfd(fd: master, events: Int16(POLLIN), revents: 0)
-                guard poll(&ready, 1, 10_000) == 1, Glibc.read(master, &byte, 1) == 1 else {
+                guard poll(&ready, 1, Int32(1000 * hangLimit)) == 1, Glibc.read(master, &byte, 1) == 1 else {
                     throw TestFailure("the terminal shows only “\(String(decoding: shown, as: UTF8.self))”")
                 }
                 shown.append(byte)

@@ -7,14 +7,15 @@ import TestSupport
     static let hasIPv6 = (try? String(contentsOfFile: "/proc/net/if_inet6", encoding: .utf8))?.contains(" lo") ?? false
 
     static func start(_ flags: [String], environment: [String: String] = [:]) async throws -> (Program, String) {
-        let common = ["serve", "--store", "memory"]
+        let common = ["serve", "--store", "memory"] + ServerTests.unhurried
         let program = try Program(Program.server, common + flags, environment: environment)
         let line = try await program.line()
         return (program, line)
     }
 
     static func health(_ flags: [String], environment: [String: String] = [:]) async throws -> Int32 {
-        try await Program(Program.server, ["health"] + flags, environment: environment).exit().code
+        try await Program(Program.server, ["health", "--timeout", "\(hangLimit)"] + flags, environment: environment)
+            .exit().code
     }
 
     @Test(.enabled(if: hasIPv6)) func `an IPv6 address is announced in brackets, and has a health check`() async throws

@@ -14,7 +14,8 @@ import TestSupport
     private func serve(version: Int) async throws -> (program: Program, connection: Connection) {
         let program = try Program(
             Program.oddServer,
-            ["serve", "--port", "0", "--store", storage.store, "--data-directory", storage.directory.path + "/apps"],
+            ["serve", "--port", "0", "--store", storage.store, "--data-directory", storage.directory.path + "/apps"]
+                + ServerTests.unhurried,
             environment: ["ODD_VERSION": "\(version)"])
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
@@ -24,9 +25,11 @@ import TestSupport
     private func run(_ command: String..., version: Int = 2) async throws -> (
         code: Int32, output: String, errors: String
     ) {
-        try await Program(
+        var result = try await Program(
             Program.oddServer, command + ["--store", storage.store], environment: ["ODD_VERSION": "\(version)"]
         ).exit()
+        result.errors = result.errors.withoutProgress
+        return result
     }
 
     private func post(_ type: String, _ session: StorageTests.Session, _ connection: Connection) async throws -> JSON {
@@ -60,15 +63,17 @@ import TestSupport
         let counts = "restored: 0, migrated: 1, reduced: 1, relaunched: 0, refused: 0, over: 0, damaged: 0\n"
         #expect(check.output.hasSuffix(counts))
         #expect(check.errors.isEmpty)
-        let explored = try await run("check", "--explore")
+        let explored = try await run("check", "--explore", "--event-time", "\(hangLimit)")
         #expect(explored.output == check.output)
         #expect(
             explored.errors
                 == "Warning: exploring “library” found its screen “book” nowhere, which sessions have: 1\n")
-        let described = try await Program(Program.oddServer, ["describe", "library"]).exit()
+        let described = try await Program(Program.oddServer, ["describe", "library", "--event-time", "\(hangLimit)"])
+            .exit()
         let file = storage.directory.path + "/library.json"
         try described.output.write(toFile: file, atomically: true, encoding: .utf8)
-        let compared = try await run("check", "--allow", "relaunched,reduced", "--compare", file)
+        let compared = try await run(
+            "check", "--allow", "relaunched,reduced", "--compare", file, "--event-time", "\(hangLimit)")
         #expect(compared.code == 1 && compared.output == check.output)
         #expect(
             compared.errors == """

@@ -61,9 +61,14 @@ import TestSupport
         #expect(silent.code == 66, "\(silent)")
         #expect(silent.errors.contains("is a pipe to which nobody has written for 5 seconds"))
 
-        let writing = Task { try await blocking { try Data(#"{"port": 7}"#.utf8).write(to: URL(filePath: pipe)) } }
-        #expect(try await config(["--config", pipe])["port"]?["value"] == 7)
-        try await writing.value
+        // Written and ended before it is read: the program waits for a slow writer only for a while.
+        let line = """
+            exec 4< <(echo '{"port": 7}'); wait $!
+            exec '\(try Program.server.path)' config --json --config /dev/fd/4
+            """
+        let written = try await Program(URL(filePath: "/bin/bash"), ["-c", line]).exit()
+        let settings = try JSON(parsing: Array(written.output.utf8))["settings"]?.array
+        #expect(settings?.first { $0["name"] == "port" }?["value"] == 7, "\(written)")
         _ = directory
     }
 
@@ -221,7 +226,7 @@ import TestSupport
     }
 
     @Test func `health asks the port of the environment, and a command without a store names the layer`() async throws {
-        let health = try await run(["health"], ["COORDINATORD_PORT": "1"])
+        let health = try await run(["health", "--timeout", "\(hangLimit)"], ["COORDINATORD_PORT": "1"])
         let list = try await run(["sessions", "list"], ["COORDINATORD_STORE": "memory"])
 
         #expect(health.code == 1 && health.errors.contains("127.0.0.1:1: connection refused"))

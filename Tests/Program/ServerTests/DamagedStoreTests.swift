@@ -14,9 +14,26 @@ import TestSupport
     var ids: Set<String> { Set(sessions.map(\.id)) }
     var database: String { storage.directory.path + "/store/sessions.sqlite" }
 
-    /// A hundred sessions, most with answers; the last ten have ended.
+    /// What every test begins with.
+    private struct Sound: Sendable {
+        let files: StorageTests.Copy
+        let sessions: [StorageTests.Session]
+        let exported: [String: [Substring]]
+    }
+
+    /// Made once, by real servers.
+    private static let sound = Task { try await DamagedStoreTests.makeSound() }
+
     init() async throws {
+        let sound = try await DamagedStoreTests.sound.value
         storage = try StorageTests()
+        try sound.files.write(to: storage.directory.path)
+        (sessions, exported) = (sound.sessions, sound.exported)
+    }
+
+    /// A hundred sessions, most with answers; the last ten have ended.
+    private static func makeSound() async throws -> Sound {
+        let storage = try StorageTests()
         let (program, connection) = try await storage.serve()
         var sessions: [StorageTests.Session] = []
         for number in 0..<100 {
@@ -30,8 +47,8 @@ import TestSupport
             _ = try await connection.request("DELETE", session.path, headers: session.headers)
         }
         try await storage.stop(program)
-        self.sessions = sessions
-        exported = try DamagedStoreTests.lines(try await storage.run("sessions", "export").output)
+        let exported = try lines(try await storage.run("sessions", "export").output)
+        return Sound(files: try .init(of: storage.directory.path), sessions: sessions, exported: exported)
     }
 
     static func lines(_ export: String) throws -> [String: [Substring]] {

@@ -5,8 +5,18 @@ import Testing
 
 /// What the program writes for an app's clients. `scripts/test-typed` compiles it.
 @Suite struct DescribeTests {
+    /// - Returns: the errors without the progress, which is reported on a slow machine.
+    private static func describe(
+        _ arguments: String..., by program: URL? = nil
+    ) async throws -> (code: Int32, output: String, errors: String) {
+        let command = ["describe", "--event-time", "\(hangLimit)"] + arguments
+        var result = try await Program(program ?? Program.server, command).exit()
+        result.errors = result.errors.withoutProgress
+        return result
+    }
+
     @Test func `main in Swift`() async throws {
-        let result = try await Program.coordinatord("describe", "main", "--as", "swift").exit()
+        let result = try await DescribeTests.describe("main", "--as", "swift")
 
         #expect(
             result.output == """
@@ -82,7 +92,7 @@ import Testing
     }
 
     @Test func `main in TypeScript`() async throws {
-        let result = try await Program.coordinatord("describe", "main", "--as", "typescript").exit()
+        let result = try await DescribeTests.describe("main", "--as", "typescript")
 
         #expect(
             result.output == #"""
@@ -132,7 +142,7 @@ import Testing
 
     @Test(arguments: ["swift", "kotlin", "typescript"])
     func `a name that is no identifier becomes one`(language: String) async throws {
-        let result = try await Program(Program.oddServer, ["describe", "naming", "--as", language]).exit()
+        let result = try await DescribeTests.describe("naming", "--as", language, by: Program.oddServer)
 
         let expected =
             switch language {
@@ -163,19 +173,20 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "description-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         try old.write(toFile: file, atomically: true, encoding: .utf8)
-        return try await Program(program ?? Program.server, ["describe", app, "--compare", file]).exit()
+        return try await DescribeTests.describe(app, "--compare", file, by: program)
     }
 
     @Test(arguments: ["main", "shop"])
     func `an unchanged app breaks nobody, and is described alike each time`(app: String) async throws {
-        let first = try await Program.coordinatord("describe", app).exit().output
-        let second = try await Program.coordinatord("describe", app).exit().output
+        let first = try await DescribeTests.describe(app).output
+        let second = try await DescribeTests.describe(app).output
 
-        let result = try await comparison(of: app, with: first)
         let file = FileManager.default.temporaryDirectory.appending(path: "description-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         try first.write(toFile: file, atomically: true, encoding: .utf8)
-        let read = try await Program.coordinatord("describe", app, "--from", file).exit().output
+        let read = try await DescribeTests.describe(app, "--from", file).output
+        // The other comparisons are with the app, which takes longer.
+        let result = try await DescribeTests.describe(app, "--from", file, "--compare", file)
 
         #expect(read == first)
         #expect(first == second && first.hasPrefix("{\n  \"name\": \"\(app)\",\n  \"version\": 1,"))
@@ -264,7 +275,7 @@ import Testing
 
         for (source, isCompared) in [(observed, true), ("", false)] {
             try description(source, 9).write(toFile: old, atomically: true, encoding: .utf8)
-            let result = try await Program.coordinatord("describe", "bounds", "--from", file, "--compare", old).exit()
+            let result = try await DescribeTests.describe("bounds", "--from", file, "--compare", old)
             #expect(result.output.contains("a lower maximum now, 5") == isCompared, "\(result)")
             #expect(result.code == (isCompared ? 1 : 0))
         }
@@ -291,7 +302,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: file) }
         try text.write(toFile: file, atomically: true, encoding: .utf8)
 
-        let result = try await Program.coordinatord("describe", "main", "--compare", file).exit()
+        let result = try await DescribeTests.describe("main", "--compare", file)
 
         #expect(result.code == 65 && result.errors.contains(reason), "\(result.errors)")
     }

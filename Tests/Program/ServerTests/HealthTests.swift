@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
+import SQLite
 import Testing
 import TestSupport
 
 /// `coordinatord health`, for a container and for a person.
 @Suite struct HealthTests {
     func health(_ flags: String...) async throws -> (code: Int32, output: String, errors: String) {
-        try await Program(Program.server, ["health"] + flags).exit()
+        try await Program(Program.server, ["health", "--timeout", "\(hangLimit)"] + flags).exit()
     }
 
     @Test func `health distinguishes a server that is ready from one that is gone`() async throws {
@@ -41,19 +42,15 @@ import TestSupport
     }
 
     @Test func `a server that is stopping is not ready, nor is one whose store cannot commit`() async throws {
-        let (program, port, _) = try await ServerTests.start("--drain-delay", "5s")
+        let (program, port, _) = try await ServerTests.start("--drain-delay", "1h")
         let storage = try StorageTests()
         let other = try Program.coordinatord(
-            "serve", "--port", "0", "--store", storage.store, "--data-directory", storage.directory.path)
+            "serve", "--port", "0", "--store", storage.store, "--data-directory", storage.directory.path,
+            "--idle-time", "1h")
         let line = try await other.line()
         let otherPort = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
-        let lock = try Program(
-            URL(filePath: "/bin/bash"),
-            [
-                "-c",
-                "(echo 'BEGIN IMMEDIATE; SELECT 1;'; sleep 60) | sqlite3 '\(storage.directory.path)/store/sessions.sqlite'",
-            ])
-        #expect(try await lock.line() == "1")
+        let lock = try SQLiteDatabase(path: storage.directory.path + "/store/sessions.sqlite")
+        try lock.execute("BEGIN IMMEDIATE")
 
         program.signal(SIGTERM)
         _ = try await program.errors(until: "draining")
@@ -68,8 +65,8 @@ import TestSupport
         #expect(
             locked.errors.contains(
                 "is not ready: The store is not available: Nothing can be committed now: database is locked"))
-        lock.signal(SIGKILL)
-        other.signal(SIGKILL)
+        try lock.execute("ROLLBACK")
+        for server in [program, other] { server.signal(SIGKILL) }
     }
 
     @Test func `health explains a server that never answers, and one of another kind`() async throws {
@@ -78,7 +75,7 @@ import TestSupport
         let other = try Listener(answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
         let open = try Listener(answer: "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nhi", staysOpen: true)
 
-        let timedOut = try await health("--port", "\(silent.port)")
+        let timedOut = try await health("--port", "\(silent.port)", "--timeout", "1")
         let notHTTP = try await health("--port", "\(mail.port)")
         let notOurs = try await health("--port", "\(other.port)")
         let leftOpen = try await health("--port", "\(open.port)")
@@ -87,7 +84,7 @@ import TestSupport
         for result in [timedOut, notHTTP, notOurs, leftOpen, unknown] {
             #expect(result.code == 1 && result.output == "")
         }
-        #expect(timedOut.errors == "Error: no answer from 127.0.0.1:\(silent.port) within 3 seconds\n")
+        #expect(timedOut.errors == "Error: no answer from 127.0.0.1:\(silent.port) within 1 seconds\n")
         #expect(notHTTP.errors == "Error: what listens at 127.0.0.1:\(mail.port) does not speak HTTP/1.1\n")
         #expect(
             notOurs.errors

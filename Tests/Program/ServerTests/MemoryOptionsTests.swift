@@ -66,11 +66,12 @@ import TestSupport
         ("--body-size", "0"), ("--live-memory", "512"), ("--store-size", "20"), ("--answers-size", "1K"),
         ("--head-size", "2G"), ("--body-size", "1G"),
     ])
-    func `the error for a wrong size shows the form`(flag: String, size: String) async throws {
-        let result = try await Program.refused("serve", flag, size)
+    func `the error for a wrong size shows the form`(flag: String, size: String) throws {
+        let failure = try #require(SettingTests.failure([flag, size]))
 
-        #expect(result.code == 64)
-        #expect(result.errors.contains(flag) && result.errors.ranges(of: ByteSize.form).count == 1)
+        let errors = failure.reasons.joined()
+        #expect(failure.code == 64)
+        #expect(errors.contains(flag) && errors.ranges(of: ByteSize.form).count == 1)
     }
 
     @Test func `a budget for bodies that holds no four of them is refused`() async throws {
@@ -95,7 +96,8 @@ import TestSupport
             kind == "memory" ? [kind] : ["\(kind)\(directory.path)/store", "--data-directory", directory.path]
         let program = try Program(
             Program.server,
-            ["serve", "--port", "0", "--store-size", size, "--live-memory", "64K", "--store"] + store)
+            ["serve", "--port", "0", "--store-size", size, "--live-memory", "64K"] + ServerTests.unhurried + ["--store"]
+                + store)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         let connection = try Connection(port: port)

@@ -21,7 +21,8 @@ struct MeteredServer {
         let data = flags.contains("memory") ? [] : ["--data-directory", storage.directory.path + "/apps"]
         program = try Program(
             try server ?? Program.server,
-            ["serve", "--port", "0", "--admin-port", "0", "--store", storage.store] + data + flags,
+            ["serve", "--port", "0", "--admin-port", "0", "--store", storage.store] + ServerTests.unhurried + data
+                + flags,
             environment: environment)
         let address = /http:\/\/127\.0\.0\.1:(\d+)/
         var line = try await program.line()
@@ -85,4 +86,24 @@ struct Scrape {
 
     /// 0 for what there is not yet.
     subscript(name: String) -> Double { values[name] ?? 0 }
+}
+
+extension Connection {
+    /// Sends equal requests without waiting for the answers in between, and ends the connection.
+    ///
+    /// - Returns: the statuses of the answers.
+    func statuses(
+        of count: Int, _ method: String, _ target: String, headers: [String: String] = [:], body: Data? = nil
+    ) async throws -> [Int] {
+        let request = Connection.bytes(method, target, headers: headers, body: body)
+        let last = headers.merging(["Connection": "close"]) { $1 }
+        let all =
+            Data(repeatElement(request, count: count - 1).joined())
+            + Connection.bytes(method, target, headers: last, body: body)
+        // The server stops reading when nobody reads its answers.
+        async let sending: Void = send(all)
+        let answers = String(decoding: try await receiveAll(), as: UTF8.self)
+        try await sending
+        return answers.components(separatedBy: "HTTP/1.1 ").dropFirst().compactMap { Int($0.prefix(3)) }
+    }
 }

@@ -18,11 +18,19 @@ import Testing
 
     init() throws { storage = try StorageTests() }
 
-    /// A closed store with a session, whose user owns everything in it and in the apps' directory.
-    private func prepare() async throws -> StorageTests.Session {
+    /// A closed store with a session. Made once, by a real server.
+    private static let made = Task {
+        let storage = try StorageTests()
         let (program, connection) = try await storage.serve()
         let session = try await storage.open(connection)
         try await storage.stop(program)
+        return (session: session, files: try StorageTests.Copy(of: storage.directory.path))
+    }
+
+    /// The store, whose user owns everything in it and in the apps' directory.
+    private func prepare() async throws -> StorageTests.Session {
+        let (session, files) = try await PlantedLinkTests.made.value
+        try files.write(to: path)
         try FileManager.default.createDirectory(atPath: "\(path)/root", withIntermediateDirectories: true)
         chmod("\(path)/root", 0o700)
         try Data("secret".utf8).write(to: URL(filePath: file))
@@ -49,15 +57,16 @@ import Testing
     ])
     func `no link in a store leads a command anywhere`(name: String) async throws {
         let session = try await prepare()
-        for target in [file, missing, "\(path)/root"] {
+        let purge = ["sessions", "purge", session.id], check = ["check", "--data-directory", apps]
+        let others = [["sessions", "list"], ["sessions", "end", session.id], ["backup", "\(path)/copy"]]
+        // What reads opens a store as `check` does, what writes as `purge` does.
+        for (target, commands) in [
+            (file, others + [purge, check]), (missing, [purge, check]), ("\(path)/root", [purge, check]),
+        ] {
             try? FileManager.default.removeItem(atPath: "\(store)/\(name)")
             symlink(target, "\(store)/\(name)")
 
-            for command in [
-                ["sessions", "list"], ["sessions", "end", session.id], ["sessions", "purge", session.id],
-                ["backup", "\(path)/copy"],
-                ["check", "--data-directory", apps],
-            ] {
+            for command in commands {
                 _ = try await storage.run(command)
                 try expectNothingHasChanged("\(command) with \(name) → \(target)")
             }

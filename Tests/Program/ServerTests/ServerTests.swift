@@ -5,10 +5,16 @@ import TestSupport
 
 /// The program as an operator runs it.
 @Suite(.serialized) struct ServerTests {
+    /// The limits on clients are for those that are slow on purpose, and a test of one sets it. The machine may be slow
+    /// as well.
+    static let unhurried = [
+        "--head-time", "1h", "--body-time", "1h", "--answer-time", "1h", "--idle-time", "1h", "--drain-time", "1h",
+    ]
+
     /// Starts a server on a free port.
     static func start(_ flags: String...) async throws -> (program: Program, port: Int, line: String) {
         let common = ["serve", "--port", "0", "--development", "--store", "memory", "--log-format", "text"]
-        let program = try Program(Program.server, common + flags)
+        let program = try Program(Program.server, common + unhurried + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, port, line)
@@ -58,27 +64,50 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
-    @Test(arguments: 1...3) func `a signal under load loses no answer`(round: Int) async throws {
+    @Test(arguments: 1...2) func `a signal under load loses no answer`(round: Int) async throws {
         let (program, port, _) = try await ServerTests.start()
+        let start = ContinuousClock.now
+        let connections = try (0..<8).map { _ in try Connection(port: port) }
+        // The server has accepted all of them.
+        for connection in connections { #expect(try await connection.request("POST", "/v1/sessions").status == 201) }
 
-        try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<8 {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for connection in connections {
                 group.addTask {
-                    let connection = try Connection(port: port)
-                    var answers = 0
-                    while true {
-                        let answer = try await connection.request("POST", "/v1/sessions")
-                        #expect(answer.status == 201)
-                        answers += 1
-                        if answer.headers["connection"] == "close" { return answers }
-                        if answers == 100 { program.signal(SIGTERM) }
-                    }
+                    try await ServerTests.load(connection, since: start) { if $0 == 100 { program.signal(SIGTERM) } }
                 }
             }
-            for try await answers in group { #expect(answers >= 1) }
+            try await group.waitForAll()
         }
 
         #expect(try await program.exit().code == 0)
+    }
+
+    /// Posts until the server drains. That may close a connection that has been idle for half a second, as one is whose
+    /// client stands still.
+    ///
+    /// - Parameter before: a time before its last request.
+    private static func load(
+        _ connection: Connection, since before: ContinuousClock.Instant, _ answered: (Int) -> Void
+    ) async throws {
+        let request = Connection.bytes("POST", "/v1/sessions")
+        var before = before
+        for count in 1... {
+            let start = ContinuousClock.now
+            var sent: ContinuousClock.Instant?
+            do {
+                try await connection.send(request)
+                sent = .now
+                let answer = try await connection.receive()
+                #expect(answer.status == 201)
+                if answer.headers["connection"] == "close" { return }
+            } catch {
+                guard (sent ?? .now) - before > .milliseconds(500) else { throw error }
+                return
+            }
+            answered(count)
+            before = start
+        }
     }
 
     @Test func `a port in use is a clear error`() async throws {
@@ -121,17 +150,15 @@ import TestSupport
 
         try await connection.send("GET /livez HTTP/1.1\r\nHost: ")
 
-        // By default it takes ten seconds. The eight seconds below are the test's own limit.
-        let start = ContinuousClock.now
+        // Without the flag, these servers wait for an hour.
         #expect(try await connection.isClosed())
-        #expect(ContinuousClock.now - start < .seconds(8))
         program.signal(SIGTERM)
         #expect(try await program.exit().code == 0)
     }
 
     @Test func `sizes, limits, proxies and origins can be set by flags`() async throws {
         let (program, port, _) = try await ServerTests.start(
-            "--head-size", "4096", "--body-size", "2000", "--sessions", "30", "--events-per-second", "1",
+            "--head-size", "4096", "--body-size", "2000", "--events-per-second", "1",
             "--trusted-proxy", "127.0.0.1", "--creations-per-second", "1", "--allow-origin", "https://app.example")
         let connection = try Connection(port: port)
         func create(_ address: String, _ headers: [String: String] = [:]) async throws -> Answer {
@@ -141,23 +168,22 @@ import TestSupport
 
         let created = try await create("192.0.2.1", ["Origin": "https://app.example"])
         #expect(created.status == 201 && created.headers["access-control-allow-origin"] == "https://app.example")
-        var statuses: [Int] = []
-        for _ in 1...20 where statuses.last != 429 { statuses.append(try await create("192.0.2.1").status) }
-        #expect(statuses.last == 429)
-        for number in 2...60 where statuses.last != 503 {
-            statuses.append(try await create("192.0.2.\(number)").status)
-        }
-        #expect(statuses.last == 503)
+        // Sooner or later, requests come faster than one a second.
+        var status = 201
+        while status == 201 { status = try await create("192.0.2.1").status }
+        #expect(status == 429)
+        #expect(try await create("192.0.2.2").status == 201)
 
         let body = try JSON(parsing: Array(created.body))
         let id = try #require(body["session"]?["id"]?.string)
         let headers = ["Authorization": "Bearer \(body["token"]?.string ?? "")", "Content-Type": "application/json"]
-        for _ in 1...20 where statuses.last != 429 {
+        repeat {
             let event = Data(#"{"type":"none"}"#.utf8)
-            statuses.append(
-                try await connection.request("POST", "/v1/sessions/\(id)/events", headers: headers, body: event).status)
-        }
-        #expect(statuses.last == 429)
+            status = try await connection.request(
+                "POST", "/v1/sessions/\(id)/events", headers: headers, body: event
+            ).status
+        } while status == 422
+        #expect(status == 429)
         let large = try await connection.request("POST", "/v1/sessions", body: Data(count: 2001))
         #expect(large.status == 413)
         let long = ["X-Long": String(repeating: "x", count: 4096)]

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func `a variable of an absent part is no setting`() async throws {
-        let flags = ["10", try Program.server.path, "serve", "--port", "0", "--store", "memory"]
+        let flags = ["\(hangLimit)", try Program.server.path, "serve", "--port", "0", "--store", "memory"]
         let refused = try await Program(
             URL(filePath: "/usr/bin/timeout"), flags, environment: ["COORDINATORD_CONSOLE": "true"]
         ).exit()
@@ -26,7 +26,8 @@ import Testing
     func `a store in PostgreSQL is refused, and its URI not shown`(command: [String]) async throws {
         let store = "postgresql://ann:hunter2@127.0.0.1/sessions"
         let refused = try await Program(
-            URL(filePath: "/usr/bin/timeout"), ["10", try Program.server.path] + command + ["--store", store]
+            URL(filePath: "/usr/bin/timeout"),
+            ["\(hangLimit)", try Program.server.path] + command + ["--store", store]
         ).exit()
 
         #expect(refused.code == 64)

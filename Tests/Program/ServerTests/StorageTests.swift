@@ -12,6 +12,32 @@ import TestSupport
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
+    /// The files below a directory, with their permissions; in memory, so that nothing has to be removed.
+    struct Copy: Sendable {
+        private var files: [(path: String, permissions: Int, bytes: Data?)] = []
+
+        init(of directory: String) throws {
+            for path in try FileManager.default.subpathsOfDirectory(atPath: directory).sorted() {
+                let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(path)")
+                let isDirectory = attributes[.type] as? FileAttributeType == .typeDirectory
+                let bytes = try isDirectory ? nil : Data(contentsOf: URL(filePath: "\(directory)/\(path)"))
+                files.append((path, attributes[.posixPermissions] as? Int ?? 0, bytes))
+            }
+        }
+
+        func write(to directory: String) throws {
+            for (path, permissions, bytes) in files {
+                let target = "\(directory)/\(path)"
+                if let bytes {
+                    try bytes.write(to: URL(filePath: target))
+                } else {
+                    try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+                }
+                try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: target)
+            }
+        }
+    }
+
     let directory: Directory
     var store: String { "sqlite:\(directory.path)/store" }
 
@@ -27,7 +53,8 @@ import TestSupport
         // In memory, apps store no data.
         let data = store == "memory" ? [] : ["--data-directory", directory.path + "/apps"]
         let program = try Program(
-            try server ?? Program.server, ["serve", "--port", "0", "--store", store] + creation + data + flags)
+            try server ?? Program.server,
+            ["serve", "--port", "0", "--store", store] + ServerTests.unhurried + creation + data + flags)
         let line = try await program.line()
         let port = try #require(line.firstMatch(of: /http:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.output.1) })
         return (program, try Connection(port: port))
@@ -52,10 +79,12 @@ import TestSupport
         try Data(input.utf8).write(to: URL(filePath: file))
         let words = try [Program.server.path] + command + ["--store", store ?? self.store]
         let line = words.map { "'\($0)'" }.joined(separator: " ") + " < '\(file)'"
-        return try await Program(URL(filePath: "/bin/bash"), ["-c", line]).exit()
+        var result = try await Program(URL(filePath: "/bin/bash"), ["-c", line]).exit()
+        result.errors = result.errors.withoutProgress
+        return result
     }
 
-    struct Session {
+    struct Session: Sendable {
         let path: String
         let id: String
         let headers: [String: String]
@@ -210,4 +239,9 @@ import TestSupport
         #expect(server.code == 65)
         #expect(server.errors.contains("is damaged"))
     }
+}
+
+extension String {
+    /// What a command writes to standard error, without the progress, which only work of a second or more shows.
+    var withoutProgress: String { replacing(/(?m)^[a-z]+: \d+ (%|[a-z]+ so far)\n/, with: "") }
 }

@@ -7,7 +7,8 @@ import TestSupport
 @Suite struct TranscriptTests {
     @Test(arguments: ["README.md", "docs/sessions.md", "docs/sign-in.md"])
     func `the transcripts run as they are shown`(page: String) async throws {
-        let (program, port, _) = try await ServerTests.start()
+        // Streams are ended during the first half of the drain.
+        let (program, port, _) = try await ServerTests.start("--drain-time", "6s")
         let steps = try TranscriptTests.steps(
             in: String(contentsOf: repository.appending(path: page), encoding: .utf8))
         #expect(steps.count >= 5, "the page has lost its transcripts")
@@ -49,7 +50,9 @@ import TestSupport
         #expect(steps.count >= 18, "the page has lost its transcripts")
 
         let separator = "----- next -----"
+        // The page waits until the server has read a file again; here the test says when.
         let start = """
+            sleep() { touch waits; while [ -e waits ]; do command sleep 0.02; done; }
             cd '\(directory)'; PATH='\(try Program.server.deletingLastPathComponent().path)':$PATH
             echo a-password-of-bob | coordinatord accounts add bob@example.com --data-directory data
             echo '\(separator)'
@@ -57,7 +60,18 @@ import TestSupport
         let script = steps.map { "\n\($0.command)\necho; echo '\(separator)'" }.joined()
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(server.port)")
             .replacing("127.0.0.1:9464", with: "127.0.0.1:\(server.admin)")
+        let changes = [" added: ann-2", " removed: ann", " removed: payments"]
+        try #require(steps.count { $0.command.hasPrefix("sleep ") } == changes.count)
+        @Sendable func release() async throws {
+            for change in changes {
+                _ = try await server.program.errors(until: change)
+                try await eventually { FileManager.default.fileExists(atPath: "\(directory)/waits") }
+                try FileManager.default.removeItem(atPath: "\(directory)/waits")
+            }
+        }
+        async let released: Void = release()
         let result = try await Program(URL(filePath: "/bin/bash"), ["-c", start + script]).exit()
+        try await released
         try await server.stop()
 
         let outputs = result.output.components(separatedBy: separator).dropFirst()

@@ -15,12 +15,12 @@ import Testing
 
         init(_ uri: String, _ report: @escaping @Sendable (String, Bool) -> Void) throws {
             let settings = try PostgresSettings(uri: uri)
-            let state = StoreState(isStrict: false, report: report)
+            let state = StoreState(isStrict: false, .hours, report: report)
             let link = DatabaseLink(settings, state)
             let lanes = try ReplicaQueries.newLanes(1, link)
             try ReplicaQueries.register(1, lanes: lanes, link)
             state.setLanes(lanes)
-            let values = try StoreOpening.values(settings)
+            let values = try StoreOpening.values(settings, creating: false, nil, .hours)
             state.begin(generation: values.generation, secret: values.secret.bytes)
             self.state = state
             writer = BatchWriter(0, link, state, isClosed: { false }, followUp: { _ in })
@@ -28,7 +28,9 @@ import Testing
 
         func commit(_ changes: [SessionChange]) throws -> [SessionID] {
             let outcome = Mutex<CommitOutcome?>(nil)
-            let request = CommitRequest(changes.map(EncodedChange.init)) { answer in outcome.withLock { $0 = answer } }
+            let request = CommitRequest(changes.map(EncodedChange.init), waiting: TimeLimits.hours.waiting) { answer in
+                outcome.withLock { $0 = answer }
+            }
             writer.commit(changes.indices.map { CommitItem(request: request, position: $0) })
             guard let answer = outcome.withLock({ $0 }) else { throw TestFailure("a commit has no outcome") }
             return try answer.get().map(\.id)

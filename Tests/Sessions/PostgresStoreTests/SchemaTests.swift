@@ -22,7 +22,7 @@ import Testing
 
         #expect(secrets.count == 1)
         #expect(try await database.query("SELECT count(DISTINCT l) FROM replicas, unnest(lanes) AS l") == "16")
-        #expect(try await PostgresStore.migrate(uri: database.uri) == (1, 1))
+        #expect(try await database.migrate() == (1, 1))
     }
 
     @Test func `a server whose store got another secret meanwhile commits nothing any more, and says why`() async throws
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `a schema that is too old or too new is refused, and one that it can work with is not`() async throws {
         let database = try await Database()
-        #expect(try await PostgresStore.migrate(uri: database.uri) == (0, 1))
+        #expect(try await database.migrate() == (0, 1))
         try await database.open().close()
 
         try await database.query("UPDATE store SET value = '7' WHERE name = 'schema'")
@@ -60,7 +60,7 @@ import Testing
         let newer = await #expect(throws: PostgresStoreError.self) { _ = try await database.open() }
         #expect(newer == .newerSchema(7))
         await #expect(throws: PostgresStoreError.newerSchema(7)) {
-            _ = try await PostgresStore.migrate(uri: database.uri)
+            try await database.migrate()
         }
 
         try await database.query("UPDATE store SET value = '0' WHERE name IN ('least_reader', 'schema')")
@@ -69,7 +69,7 @@ import Testing
         )
         let uri = database.uri.replacing("postgres@", with: "reader_\(database.name)@")
         let older = await #expect(throws: PostgresStoreError.self) {
-            _ = try await PostgresStore.open(uri: uri, durability: .relaxed)
+            _ = try await PostgresStore.open(uri: uri, durability: .relaxed, limits: .hours)
         }
         #expect("\(older!)".contains("coordinatord migrate"))
     }
@@ -91,7 +91,7 @@ import Testing
         let before = try await database.query(tables)
 
         let refusal = PostgresStoreError.foreignTables(names.components(separatedBy: ", "))
-        await #expect(throws: refusal) { _ = try await PostgresStore.migrate(uri: database.uri) }
+        await #expect(throws: refusal) { try await database.migrate() }
         await #expect(throws: refusal) { _ = try await database.open() }
 
         #expect("\(refusal)".contains("names of its tables: \(names). Nothing was changed"))
@@ -103,11 +103,11 @@ import Testing
         // A type of this name is in the way of the table; no table is.
         try await database.query("CREATE DOMAIN pairings AS int")
 
-        await #expect(throws: PostgresStoreError.self) { _ = try await PostgresStore.migrate(uri: database.uri) }
+        await #expect(throws: PostgresStoreError.self) { try await database.migrate() }
 
         #expect(try await database.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == "0")
         try await database.query("DROP DOMAIN pairings")
-        #expect(try await PostgresStore.migrate(uri: database.uri) == (0, 1))
+        #expect(try await database.migrate() == (0, 1))
         let tables = Schema.tables.sorted().joined(separator: "\n")
         #expect(
             try await database.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1") == tables
@@ -124,13 +124,13 @@ import Testing
         damage: String, reason: String
     ) async throws {
         let database = try await Database()
-        _ = try await PostgresStore.migrate(uri: database.uri)
+        try await database.migrate()
         try await database.query(damage)
         let values = try await database.query("SELECT * FROM store ORDER BY name")
 
         let opening = await #expect(throws: PostgresStoreError.self) { _ = try await database.open() }
         let migration = await #expect(throws: PostgresStoreError.self) {
-            _ = try await PostgresStore.migrate(uri: database.uri)
+            try await database.migrate()
         }
 
         guard case .damaged(let text) = opening else {
@@ -144,19 +144,17 @@ import Testing
     @Test func `commits that do not wait for the synchronous standby are refused, too`() async throws {
         let cluster = try await blocking { try PostgresCluster(isDurable: true) }
         let uri = cluster.uri()
-        try await blocking { _ = try cluster.query("ALTER ROLE postgres SET synchronous_commit = local") }
+        try await cluster.query("ALTER ROLE postgres SET synchronous_commit = local")
         // Without a standby, the setting makes no difference.
-        let store = try await PostgresStore.open(uri: uri)
+        let store = try await PostgresStore.open(uri: uri, limits: .hours)
         await store.close()
 
-        try await blocking {
-            _ = try cluster.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
-            try cluster.reload()
-        }
-        try await eventually { try await blocking { try cluster.query("SHOW synchronous_standby_names") } == "standby" }
+        try await cluster.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        try await cluster.reload()
+        try await eventually { try await cluster.query("SHOW synchronous_standby_names") == "standby" }
 
         await #expect(throws: PostgresStoreError.relaxed(["synchronous_commit = local"])) {
-            _ = try await PostgresStore.open(uri: uri)
+            _ = try await PostgresStore.open(uri: uri, limits: .hours)
         }
     }
 
@@ -164,7 +162,7 @@ import Testing
         let database = try await Database()
 
         let error = await #expect(throws: PostgresStoreError.self) {
-            _ = try await PostgresStore.open(uri: database.uri)
+            _ = try await PostgresStore.open(uri: database.uri, limits: .hours)
         }
         let store = try await database.open()
 

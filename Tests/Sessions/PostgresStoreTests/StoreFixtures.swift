@@ -14,18 +14,23 @@ final class Database: Sendable {
     let reports = Reports()
 
     init(on cluster: PostgresCluster? = nil) async throws {
-        let (shared, uri) = try await blocking {
-            let cluster = try cluster ?? PostgresCluster.shared
-            return (cluster, try cluster.makeDatabase())
-        }
-        self.cluster = shared
-        self.uri = uri
+        let cluster = if let cluster { cluster } else { try await blocking { try PostgresCluster.shared } }
+        self.cluster = cluster
+        uri = try await cluster.makeDatabase()
     }
 
     /// - Parameter port: of a proxy; `nil` for the server's own.
-    func open(through port: Int? = nil, retention: Retention = Retention()) async throws -> PostgresStore {
+    func open(
+        through port: Int? = nil, retention: Retention = Retention(), limits: TimeLimits = .hours
+    ) async throws -> PostgresStore {
         try await PostgresStore.open(
-            uri: uri(through: port), durability: .relaxed, retention: retention, report: reports.add)
+            uri: uri(through: port), durability: .relaxed, retention: retention, limits: limits, report: reports.add)
+    }
+
+    /// Creates the tables.
+    @discardableResult
+    func migrate() async throws(PostgresStoreError) -> (before: Int, after: Int) {
+        try await PostgresStore.migrate(uri: uri, limits: .hours)
     }
 
     func uri(through port: Int?) -> String {
@@ -37,7 +42,7 @@ final class Database: Sendable {
     /// - Returns: the values, a line for each row.
     @discardableResult
     func query(_ sql: String) async throws -> String {
-        try await blocking { [cluster, uri] in try cluster.query(sql, in: uri) }
+        try await cluster.query(sql, in: uri)
     }
 
     /// Ends the connections of stores, and of nobody else.
@@ -50,6 +55,37 @@ final class Database: Sendable {
             """)
         return Int(count) ?? 0
     }
+
+    /// Runs something while another client has locks, those that `sql` acquires.
+    func whileLocked<Value>(_ sql: String, _ body: () async throws -> Value) async throws -> Value {
+        let holder = Task { try? await query("BEGIN; \(sql); SELECT pg_sleep(7200)") }
+        let condition = "wait_event = 'PgSleep' AND datname = current_database()"
+        let result: Result<Value, any Error>
+        do {
+            try await eventually {
+                try await query("SELECT count(*) FROM pg_stat_activity WHERE \(condition)") == "1"
+            }
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        try await query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE \(condition)")
+        _ = await holder.value
+        return try result.get()
+    }
+
+    /// Waits until a commit waits for a lock.
+    func waitForBlockedCommit() async throws {
+        try await eventually {
+            try await query(
+                """
+                SELECT count(*) > 0 FROM pg_stat_activity
+                WHERE wait_event_type = 'Lock' AND query LIKE 'WITH c AS (%' AND datname = current_database()
+                """) == "t"
+        }
+    }
+
+    func rejuvenate() async throws { try await cluster.rejuvenate(uri) }
 }
 
 /// What a store has reported.
@@ -110,6 +146,41 @@ extension SessionChange {
 }
 
 extension PostgresStore {
+    /// Opens a store with limits that a slow machine may exceed when it opens it.
+    static func openRepeatedly(
+        uri: String, durability: Durability = .strict, limits: TimeLimits,
+        report: @escaping @Sendable (String, Bool) -> Void = { _, _ in }
+    ) async throws -> PostgresStore {
+        var store: PostgresStore?
+        try await eventually {
+            do throws(PostgresStoreError) {
+                store = try await open(uri: uri, durability: durability, limits: limits, report: report)
+                return true
+            } catch {
+                guard case .unavailable = error else { throw error }
+                return false
+            }
+        }
+        guard let store else { throw TestFailure("the store is not open") }
+        return store
+    }
+
+    /// Waits until the database can be used again, and the store knows that.
+    func waitUntilUsable() async throws {
+        // After the check that may be under way, and may still fail.
+        _ = try await sessionsWithEffects(after: nil, limit: 1)
+        try await eventually { condition.failure == nil }
+    }
+
+    /// Commits a change to a store with limits that a slow machine may exceed.
+    func commitRepeatedly(_ change: SessionChange) async throws {
+        try await eventually {
+            if await commit([change]) == .success([]) { return true }
+            // It may have been committed all the same.
+            return (try? await isCurrent(change.stamp, of: change.id)) == true
+        }
+    }
+
     func load(_ id: SessionID) async throws(StoreError) -> LoadedSession? { try await load(id, token: nil) }
 
     /// Commits versions of a session one after the other.
@@ -126,4 +197,10 @@ extension PostgresStore {
         }
         return stamp
     }
+}
+
+final class Counter: Sendable {
+    private let count = Atomic(0)
+    var value: Int { count.load(ordering: .relaxed) }
+    func add(_ more: Int = 1) { count.add(more, ordering: .relaxed) }
 }

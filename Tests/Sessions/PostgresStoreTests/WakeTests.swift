@@ -25,12 +25,11 @@ import Testing
         return SessionChange(id: .make(number), expected: stamp, record: record)
     }
 
-    /// As if all sessions with effects were those of another server, which was seen some seconds ago.
-    static func moveEffects(_ database: Database, toServerSeen seconds: Int) async throws {
+    /// As if all sessions with effects were those of another server.
+    static func moveEffects(_ database: Database) async throws {
         try await database.query(
             """
-            INSERT INTO replicas (id, lanes, seen) VALUES (77, '{}', clock_timestamp() - interval '\(seconds) seconds')
-            ON CONFLICT (id) DO UPDATE SET seen = excluded.seen;
+            INSERT INTO replicas (id, lanes) VALUES (77, '{}');
             UPDATE sessions SET replica = 77 WHERE replica IS NOT NULL
             """)
     }
@@ -53,6 +52,7 @@ import Testing
     @Test func `effects are performed by the server that has committed last, as long as it lives`() async throws {
         let database = try await Database()
         let (one, other) = (try await database.open(), try await database.open())
+        try await database.rejuvenate()
         let first = try WakeTests.change(1, hasEffects: true)
         _ = await one.commit([first, try WakeTests.change(2, hasEffects: true)])
 
@@ -71,13 +71,15 @@ import Testing
     @Test func `the effects of a server that is gone are taken over by one other, page by page`() async throws {
         let database = try await Database()
         let (one, other) = (try await database.open(), try await database.open())
+        try await database.rejuvenate()
         let count = 50
         for number in 1...count { _ = await one.commit([try WakeTests.change(number, hasEffects: true)]) }
-        try await WakeTests.moveEffects(database, toServerSeen: 10)
+        try await WakeTests.moveEffects(database)
         _ = await one.commit([try WakeTests.change(100, hasEffects: true)])
         #expect(try await one.sessionsWithEffects(after: nil, limit: 9) == [.make(100)])
         #expect(try await other.sessionsWithEffects(after: nil, limit: 9) == [])
-        try await database.query("UPDATE replicas SET seen = seen - interval '20 seconds' WHERE id = 77")
+        try await database.query(
+            "UPDATE replicas SET seen = clock_timestamp() - interval '1 hour 21 seconds' WHERE id = 77")
 
         func all(_ store: PostgresStore) async throws -> [SessionID] {
             var all: [SessionID] = []
@@ -106,6 +108,7 @@ import Testing
     {
         let database = try await Database()
         let (stopped, one) = (try await database.open(), try await database.open())
+        try await database.rejuvenate()
         _ = await stopped.commit([try WakeTests.change(1, hasEffects: true)])
         _ = await one.commit([try WakeTests.change(2, hasEffects: true)])
         await stopped.close()

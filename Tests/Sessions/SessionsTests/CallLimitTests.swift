@@ -8,39 +8,59 @@ import Testing
 /// Calls of coordinators' functions that outlive their deadline.
 @Suite struct CallLimitTests {
     @Test func `calls that outlive their deadline are counted, and only so many may`() async throws {
-        let store = MemoryStore()
-        let created = try await SessionHostTests.make(store: store).create()
-        let host = SessionHostTests.make(store: store, deadline: .milliseconds(20))
-        let gate = Gate()
-        let session = try await host.session(created.id, token: created.token.text)
+        let (gate, deadlines) = (Gate(), Deadlines())
+        var settings = SessionSettings.unhurried
+        settings.observeDeadline = deadlines.observe
+        let host = SessionHostTests.make(settings: settings)
+        var created: [AuthorizedSession] = []
+        for _ in 1...32 { created.append(try await session(on: host)) }
+        let sessions = created
 
         try await Gate.$current.withValue(gate) { () async throws in
-            for number in 1...32 {
-                await #expect(throws: SessionError.self) { try await session.apply(PostedEvent("wait", payload: 1)) }
-                #expect(host.lateCalls == number)
+            let events = sessions.map { session in
+                Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
             }
+            try await eventually { gate.waitingCount == 32 }
+            try await deadlines.pass(until: 32, of: host)
+            for event in events { await #expect(throws: SessionError.self) { try await event.value } }
+
             // The service that it waits for hangs: it is not asked again for now. What does not wait for it goes on.
+            let session = sessions[0]
             await #expect(throws: SessionError.refused(.overloaded(retryAfter: 10), state: try session.state())) {
                 try await session.apply(PostedEvent("wait", payload: 1))
             }
+            #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
             #expect(host.lateCalls == 32)
+
             gate.open()
+            try await eventually { host.lateCalls == 0 }
+            let applied = try await session.apply(PostedEvent("wait", payload: 3))
+            #expect(SessionHostTests.passed(applied.state) == [2, 3])
         }
-        try await SessionHostTests.eventually { host.lateCalls == 0 }
-        #expect(try await waiting(on: session).contains(2))
     }
 
-    /// An event whose handler waits at an open gate, which takes longer than the deadline on a busy machine.
-    private func waiting(on session: AuthorizedSession) async throws -> [Int] {
+    @Test func `a call is late when its time is over`() async throws {
         let gate = Gate()
-        gate.open()
-        return try await Gate.$current.withValue(gate) { () async throws in
-            while true {
-                do {
-                    return SessionHostTests.passed(try await session.apply(PostedEvent("wait", payload: 2)).state)
-                } catch SessionError.deadlineExceeded {}
+        let store = MemoryStore()
+        let created = try await SessionHostTests.make(store: store).create()
+        var settings = SessionSettings.unhurried
+        settings.handlerDeadline = .milliseconds(20)
+        let host = SessionHostTests.make(store: store, settings: settings)
+        let session = try await host.session(created.id, token: created.token.text)
+
+        try await Gate.$current.withValue(gate) { () async throws in
+            await #expect {
+                try await session.apply(PostedEvent("wait", payload: 1))
+            } throws: { error in
+                if case SessionError.deadlineExceeded = error { true } else { false }
             }
+            gate.open()
         }
+    }
+
+    private func session(on host: SessionHost) async throws -> AuthorizedSession {
+        let created = try await host.create()
+        return try await host.session(created.id, token: created.token.text)
     }
 }
 

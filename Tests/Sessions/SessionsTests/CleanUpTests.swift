@@ -75,7 +75,7 @@ private struct Seat: Coordinator {
     }
 
     private func host() -> SessionHost {
-        var settings = SessionSettings()
+        var settings = SessionSettings.unhurried
         settings.retryPause = .milliseconds(1)
         settings.idleLifetime = 600
         return SessionHost(apps: [app], store: store, settings: settings, now: clock.read)

@@ -31,7 +31,8 @@ import Testing
         clock.advance(-24 * 3600)
 
         let reports = Mutex<[String]>([])
-        let second = SessionHost(apps: [SessionHostTests.app], store: store, now: clock.read) { report in
+        let second = SessionHost(apps: [SessionHostTests.app], store: store, settings: .unhurried, now: clock.read) {
+            report in
             reports.withLock { $0.append(report) }
         }
 

@@ -47,7 +47,8 @@ private struct LobbyFailure: Error {}
     let store = MemoryStore()
 
     private func host(_ app: App = app, report: @escaping @Sendable (String) -> Void = { _ in }) -> SessionHost {
-        SessionHost(apps: [app, PairingTests.quietApp], store: store, now: clock.read, report: report)
+        SessionHost(
+            apps: [app, PairingTests.quietApp], store: store, settings: .unhurried, now: clock.read, report: report)
     }
 
     private func apply(

@@ -58,7 +58,7 @@ import Testing
         _ app: App, _ store: any SessionStore, liveLimit: Int = 100, clock: TestClock = TestClock(),
         report: @escaping @Sendable (String) -> Void = { _ in }
     ) -> SessionHost {
-        var settings = SessionSettings()
+        var settings = SessionSettings.unhurried
         settings.liveLimit = liveLimit
         return SessionHost(apps: [app], store: store, settings: settings, now: clock.read, report: report)
     }
@@ -96,7 +96,7 @@ import Testing
 
         try await Gate.$current.withValue(gate) {
             let waiting = Task.immediate { try await held.apply(PostedEvent("wait", payload: 1)) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             for _ in 0..<3 { _ = try await host.create() }
             #expect(host.liveCount == 2)
             gate.open()

@@ -1,16 +1,17 @@
 import Coordinators
 import Foundation
 import Sessions
+import TestSupport
 import Testing
 
 /// Forks: how long they live, which past versions they may start from, and whether they end with their origin.
-@Suite(.timeLimit(.minutes(1))) struct ForkTests {
+@Suite struct ForkTests {
     static let bound = App("gate", root: { GateCoordinator() }, endsForks: true)
     let store = HeldStore()
     let clock = TestClock()
 
     func host(_ app: App = bound) -> SessionHost {
-        SessionHost(apps: [app], store: store, now: clock.read)
+        SessionHost(apps: [app], store: store, settings: .unhurried, now: clock.read)
     }
 
     func open(_ created: CreatedSession, on host: SessionHost) async throws -> AuthorizedSession {
@@ -95,7 +96,7 @@ import Testing
         let origin = try await open(created, on: host)
         store.hold(.commit)
         let fork = Task.immediate { try await host.fork(origin, version: nil) }
-        try await SessionHostTests.eventually { store.heldCount == 1 }
+        try await eventually { store.heldCount == 1 }
 
         let end = Task.immediate { try await origin.end() }
         let late = Task.immediate { try await host.fork(origin, version: nil) }
@@ -168,10 +169,11 @@ private struct DeskCoordinator: Coordinator {
 }
 
 /// Rotating the token seals the past: earlier versions cannot be read or forked any more.
-@Suite(.timeLimit(.minutes(1))) struct SealedPastTests {
+@Suite struct SealedPastTests {
     let store = MemoryStore()
     var host: SessionHost {
-        SessionHost(apps: [App("desk", root: { DeskCoordinator() })], store: store, now: TestClock().read)
+        SessionHost(
+            apps: [App("desk", root: { DeskCoordinator() })], store: store, settings: .unhurried, now: TestClock().read)
     }
 
     /// A session with a sign-in at version 2, two notes, and a sign-out at version 5.
@@ -218,12 +220,13 @@ private struct DeskCoordinator: Coordinator {
 
     @Test func `a history that is being read with the old token lacks the version that replaces it`() async throws {
         let held = HeldStore(store)
-        let host = SessionHost(apps: [App("desk", root: { DeskCoordinator() })], store: held, now: TestClock().read)
+        let host = SessionHost(
+            apps: [App("desk", root: { DeskCoordinator() })], store: held, settings: .unhurried, now: TestClock().read)
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
         held.hold(.history)
         let list = Task.immediate { try await session.history(limit: 10) }
-        try await SessionHostTests.eventually { held.heldCount == 1 }
+        try await eventually { held.heldCount == 1 }
 
         _ = try await session.apply(PostedEvent("signIn"))
         held.release()

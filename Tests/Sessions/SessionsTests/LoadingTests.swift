@@ -6,11 +6,11 @@ import TestSupport
 import Testing
 
 /// Sessions that are being loaded from the store, while other calls read, change or end them.
-@Suite(.timeLimit(.minutes(1))) struct LoadingTests {
+@Suite struct LoadingTests {
     let store = HeldStore()
 
     func host(liveLimit: Int = 100, _ adjust: (inout SessionSettings) -> Void = { _ in }) -> SessionHost {
-        var settings = SessionSettings()
+        var settings = SessionSettings.unhurried
         settings.liveLimit = liveLimit
         adjust(&settings)
         return SessionHost(apps: [SessionHostTests.app], store: store, settings: settings, now: TestClock().read)
@@ -39,7 +39,7 @@ import Testing
         store.failure.withLock { $0 = .full }
         store.hold(.commit)
         let creating = Task { try await host.create(once: once) }
-        try await SessionHostTests.eventually { store.heldCount == 1 }
+        try await eventually { store.heldCount == 1 }
         let waiting = Task.immediate { try await host.session(earlier.id, token: earlier.token.text) }
         store.release()
 
@@ -74,7 +74,7 @@ import Testing
         let asking = (0..<8).map { _ in
             Task.immediate { try await host.session(created.id, token: created.token.text) }
         }
-        try await SessionHostTests.eventually { store.heldCount == 1 }
+        try await eventually { store.heldCount == 1 }
         store.release()
 
         for one in asking { #expect(try await one.value.state().version == 1) }
@@ -88,7 +88,7 @@ import Testing
         let owner = Task.immediate { try await host.session(created.id, token: created.token.text) }
         let stranger = Task.immediate { try await host.session(created.id, token: "wrong") }
 
-        try await SessionHostTests.eventually { store.heldCount == 2 }
+        try await eventually { store.heldCount == 2 }
         store.release()
 
         #expect(try await owner.value.state().version == 1)
@@ -99,7 +99,7 @@ import Testing
         let (host, created, before) = try await evicted()
         store.hold(.load(hasToken: true))
         let late = Task.immediate { try await host.session(created.id, token: created.token.text) }
-        try await SessionHostTests.eventually { store.heldCount == 1 }
+        try await eventually { store.heldCount == 1 }
 
         try await before.end()
         store.release()
@@ -112,7 +112,7 @@ import Testing
         let (host, created, before) = try await evicted()
         store.hold(.load(hasToken: true))
         let late = Task.immediate { try await host.session(created.id, token: created.token.text) }
-        try await SessionHostTests.eventually { store.heldCount == 1 }
+        try await eventually { store.heldCount == 1 }
 
         #expect(try await before.apply(PostedEvent("pass", payload: 1)).state.version == 2)
         try await host.evictAll()
@@ -132,7 +132,7 @@ import Testing
         try await Gate.$current.withValue(gate) {
             let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
             let second = Task.immediate { try await session.apply(PostedEvent("pass", payload: 2)) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             let elsewhere = try await other.session(created.id, token: created.token.text)
             _ = try await elsewhere.apply(PostedEvent("pass", payload: 3))
             gate.open()
@@ -151,7 +151,7 @@ import Testing
         try await Gate.$current.withValue(gate) {
             let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
             let second = Task.immediate { try await session.apply(PostedEvent("pass", payload: 2)) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             await #expect(throws: SessionError.tooManyWaiting) {
                 try await session.apply(PostedEvent("pass", payload: 3))
             }

@@ -62,7 +62,7 @@ extension Outcome {
             let sendings = (0..<5).map { _ in
                 Task.immediate { try await session.apply(PostedEvent("wait", payload: 1), once: .make("a")) }
             }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             gate.open()
             var answers: [Bool?] = []
             for sending in sendings { answers.append(try await sending.value.answered?.isReplay) }
@@ -83,7 +83,7 @@ extension Outcome {
             let sending = Task.immediate {
                 try await session.apply(PostedEvent("wait", payload: 1), once: .make("a"))
             }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             let asking = Task.immediate {
                 withdrawing ? try await session.withdraw(key) : try await session.answer(to: key)
             }
@@ -102,7 +102,7 @@ extension Outcome {
 
         try await Gate.$current.withValue(gate) {
             let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             let withdrawal = Task.immediate { try await session.withdraw(RequestKey("a")) }
             let second = Task.immediate {
                 try await session.apply(PostedEvent("pass", payload: 2), once: .make("a"))
@@ -194,7 +194,7 @@ extension Outcome {
             let second = Task.immediate {
                 try await session.apply(PostedEvent("pass", payload: 2), if: .oneOf([1]))
             }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             gate.open()
             _ = try await first.value
 

@@ -55,7 +55,7 @@ private final class Journal: Sendable {
         var dependencies = Dependencies()
         dependencies.register(Journal.self) { [journal] _ in journal }
         let app = App("till", root: { TillCoordinator() }, dependencies: dependencies, onError: onError)
-        return SessionHost(apps: [app], store: MemoryStore(), report: reports)
+        return SessionHost(apps: [app], store: MemoryStore(), settings: .unhurried, report: reports)
     }
 
     private func once(_ key: String) -> IdempotentRequest {

@@ -45,7 +45,7 @@ import Testing
     ])
     func `the reason for a refusal is given in a sentence`(text: String, forged: String, reason: String) async throws {
         let store = MemoryStore()
-        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
+        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store, settings: .unhurried)
         let created = try await host.create()
         let saved = String(decoding: try #require(try store.load(created.id)).record.encoded.text, as: UTF8.self)
 
@@ -63,7 +63,7 @@ import Testing
     ])
     func `a record with an impossible version or base is invalid`(member: String, number: String) async throws {
         let store = MemoryStore()
-        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
+        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store, settings: .unhurried)
         let created = try await host.create()
         let saved = String(decoding: try #require(try store.load(created.id)).record.encoded.text, as: UTF8.self)
         let line = saved.replacingOccurrences(of: #""version":1,"time""#, with: #""version":1,"base":1,"time""#)
@@ -76,7 +76,7 @@ import Testing
     @Test(arguments: ["time", "keptUntil", "expiresAt", "createdAt"])
     func `a time out of range becomes the nearest time that can be written`(member: String) async throws {
         let store = MemoryStore()
-        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store)
+        let host = SessionHost(apps: [App("gate", root: Gate.init)], store: store, settings: .unhurried)
         let created = try await host.create()
         let saved = try JSON(parsing: try #require(try store.load(created.id)).record.encoded.text).object
 

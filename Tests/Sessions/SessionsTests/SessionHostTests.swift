@@ -60,24 +60,53 @@ final class TestClock: Sendable {
     func advance(_ seconds: TimeInterval) { now.withLock { $0 += seconds } }
 }
 
+extension SessionSettings {
+    /// With limits that only what hangs exceeds, on however slow a machine.
+    static var unhurried: SessionSettings {
+        var settings = SessionSettings()
+        settings.handlerDeadline = .seconds(3600)
+        settings.effectDeadline = .seconds(3600)
+        settings.attemptTime = .seconds(3600)
+        return settings
+    }
+}
+
+/// The deadlines of calls that have suspended: they pass when a test says so.
+final class Deadlines: Sendable {
+    private let pending = Mutex<[@Sendable () -> Void]>([])
+
+    var observe: DeadlineObserver { { pass in self.pending.withLock { $0.append(pass) } } }
+
+    /// Lets the deadlines pass of all calls that are under way.
+    private func pass() {
+        let passing = pending.withLock { pending in
+            defer { pending = [] }
+            return pending
+        }
+        for pass in passing { pass() }
+    }
+
+    /// Lets deadlines pass until so many calls are late.
+    func pass(until count: Int, of host: SessionHost) async throws {
+        try await eventually {
+            pass()
+            return host.lateCalls == count
+        }
+    }
+}
+
 @Suite struct SessionHostTests {
-    static let app = App("gate", root: { GateCoordinator() })
+    /// A new one each time, because calls that block or are late have consequences for all of an app's sessions.
+    static var app: App { App("gate", root: { GateCoordinator() }) }
 
     static func make(
-        store: any SessionStore = MemoryStore(), clock: TestClock = TestClock(), deadline: Duration = .seconds(10),
-        settings: SessionSettings = SessionSettings()
+        store: any SessionStore = MemoryStore(), clock: TestClock = TestClock(), settings: SessionSettings = .unhurried
     ) -> SessionHost {
-        var settings = settings
-        settings.handlerDeadline = deadline
-        return SessionHost(apps: [app], store: store, settings: settings, now: clock.read)
+        SessionHost(apps: [app], store: store, settings: settings, now: clock.read)
     }
 
     static func passed(_ state: SessionState) -> [Int] {
         (state.navigation.coordinators[0].coordinator as? GateCoordinator)?.passed ?? []
-    }
-
-    static func eventually(_ condition: () async -> Bool) async throws {
-        while !(await condition()) { try await Task.sleep(for: .milliseconds(1)) }
     }
 
     @Test func `versions count the transitions that changed something`() async throws {
@@ -113,15 +142,16 @@ final class TestClock: Sendable {
 
         func open(_ link: Link, _ navigator: inout Navigator) async throws -> LinkDecision {
             guard isOpen else { return .pending }
-            try await Task.sleep(for: .seconds(60))
+            await Gate.current.wait()
             return .taken
         }
     }
 
     @Test(arguments: [false, true])
     func `a kept link that takes too long is dropped, and the session goes on`(waitsForAnswer: Bool) async throws {
-        var settings = SessionSettings()
-        settings.handlerDeadline = .milliseconds(50)
+        let (gate, deadlines) = (Gate(), Deadlines())
+        var settings = SessionSettings.unhurried
+        settings.observeDeadline = deadlines.observe
         let app = App(
             "late", root: { LateCoordinator() },
             onError: { error, _ in error is LinkDeadlineExceeded ? Alert("Too late") : nil })
@@ -129,15 +159,20 @@ final class TestClock: Sendable {
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
         let open = PostedEvent("open", payload: ["path": "/late"])
-        if waitsForAnswer {
-            for event in [PostedEvent("letIn"), PostedEvent("ask"), open] { _ = try await session.apply(event) }
-            _ = try await session.apply(PostedEvent("answer", payload: ["button": "ok"]))
-        } else {
-            for event in [open, PostedEvent("letIn")] { _ = try await session.apply(event) }
+        let answer = PostedEvent("answer", payload: ["button": "ok"])
+        let before = waitsForAnswer ? [PostedEvent("letIn"), PostedEvent("ask"), open] : [open]
+        for event in before { _ = try await session.apply(event) }
+
+        try await Gate.$current.withValue(gate) {
+            let opening = Task.immediate { try await session.apply(waitsForAnswer ? answer : PostedEvent("letIn")) }
+            try await eventually { gate.waitingCount == 1 }
+            try await deadlines.pass(until: 1, of: host)
+            _ = try await opening.value
+            gate.open()
         }
 
         #expect(try session.state().navigation.alert?.alert.title == "Too late")
-        _ = try await session.apply(PostedEvent("answer", payload: ["button": "ok"]))
+        _ = try await session.apply(answer)
         #expect(try await session.apply(PostedEvent("pass")).state.navigation.visible?.screen.name == "passed")
     }
 
@@ -176,7 +211,7 @@ final class TestClock: Sendable {
         try await Gate.$current.withValue(gate) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try await session.apply(PostedEvent("wait", payload: 0)) }
-                try await SessionHostTests.eventually { gate.waitingCount == 1 }
+                try await eventually { gate.waitingCount == 1 }
                 for number in 1...5 {
                     let started = Task.immediate {
                         try await session.apply(PostedEvent("pass", payload: .integer(number)))
@@ -204,7 +239,7 @@ final class TestClock: Sendable {
 
         try await Gate.$current.withValue(gate) {
             let first = Task.immediate { try await session.apply(PostedEvent("wait", payload: 0)) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             let waiting = (1...32).map { number in
                 Task.immediate { try await session.apply(PostedEvent("pass", payload: .integer(number))) }
             }
@@ -221,17 +256,20 @@ final class TestClock: Sendable {
     }
 
     @Test func `a handler that exceeds its deadline changes nothing, and frees the session`() async throws {
-        let host = SessionHostTests.make(deadline: .milliseconds(50))
-        let gate = Gate()
+        let (gate, deadlines) = (Gate(), Deadlines())
+        var settings = SessionSettings.unhurried
+        settings.observeDeadline = deadlines.observe
+        let host = SessionHostTests.make(settings: settings)
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
 
         try await Gate.$current.withValue(gate) { () async throws in
+            let waiting = Task.immediate { try await session.apply(PostedEvent("wait", payload: 1)) }
+            try await eventually { gate.waitingCount == 1 }
+            try await deadlines.pass(until: 1, of: host)
             let slow = SlowTransition(
-                app: "gate", coordinator: "gate", call: "handle(wait)", limit: .milliseconds(50))
-            await #expect(throws: SessionError.deadlineExceeded(slow)) {
-                try await session.apply(PostedEvent("wait", payload: 1))
-            }
+                app: "gate", coordinator: "gate", call: "handle(wait)", limit: settings.handlerDeadline)
+            await #expect(throws: SessionError.deadlineExceeded(slow)) { try await waiting.value }
             #expect(try await session.apply(PostedEvent("pass", payload: 2)).state.version == 2)
             gate.open()
         }
@@ -303,7 +341,7 @@ final class TestClock: Sendable {
 
     @Test func `a short life is prolonged by every event`() async throws {
         let clock = TestClock()
-        var settings = SessionSettings()
+        var settings = SessionSettings.unhurried
         settings.idleLifetime = 4
         let host = SessionHostTests.make(clock: clock, settings: settings)
         let created = try await host.create()
@@ -329,9 +367,10 @@ final class TestClock: Sendable {
         defer { keeping.cancel() }
         let hour: TimeInterval = 60 * 60
 
-        for version in 2...5 {
-            clock.advance(7 * hour)
-            try await SessionHostTests.eventually { watch.current.update?.state.version == version }
+        // More than a day together.
+        for version in 2...3 {
+            clock.advance(13 * hour)
+            try await eventually { watch.current.update?.state.version == version }
         }
 
         #expect(watch.current.end == nil)

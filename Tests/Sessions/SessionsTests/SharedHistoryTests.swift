@@ -86,7 +86,7 @@ private final class Recorder: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct SharedHistoryTests {
+@Suite struct SharedHistoryTests {
     static func create(_ count: Int, on host: SessionHost) async -> [CreatedSession] {
         var sessions: [CreatedSession] = []
         // The store refuses some.
@@ -97,7 +97,7 @@ private final class Recorder: Sendable {
     @Test func `three servers on one store are as one`() async throws {
         let store = SlowSharedStore { Int.random(in: 0..<20) == 0 }
         let hosts = (0..<3).map { _ in
-            var settings = SessionSettings()
+            var settings = SessionSettings.unhurried
             // Sessions come and go in memory, too.
             settings.liveLimit = 2
             return SessionHost(apps: [SessionHostTests.app], store: store, settings: settings)

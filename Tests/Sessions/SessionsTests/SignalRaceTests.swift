@@ -26,6 +26,21 @@ import TestSupport
                 }
                 try await group.waitForAll()
             }
+            // Whatever happened before, each of these happens to some session.
+            jobs.desk.hold()
+            for session in sessions {
+                for event in [PostedEvent("begin", payload: 1), PostedEvent("cancel", payload: 1)] {
+                    try await Self.post(event, to: session.id, in: jobs)
+                }
+            }
+            jobs.desk.release()
+            let now: JSON = ["milliseconds": 0]
+            for session in sessions {
+                for event in [
+                    PostedEvent("begin", payload: 2), PostedEvent("remind", payload: now),
+                    PostedEvent("whenIdle", payload: now),
+                ] { try await Self.post(event, to: session.id, in: jobs) }
+            }
             try await eventually {
                 for session in sessions {
                     guard try await jobs.host.sessionForOperator(session.id).pendingIDs.isEmpty else { return false }
@@ -36,10 +51,8 @@ import TestSupport
         var seen: Set<String> = []
         for session in sessions { try await Self.check(session.id, in: jobs, &seen) }
         #expect(seen.isSuperset(of: ["done", "reminded", "idle", "paid", "relaunch", "cancel", "begin"]))
-        #expect(jobs.host.measures.signals[.effectDiscarded] > 0, "no outcome came too late")
-        #expect(jobs.host.measures.signals[.effectRepeated] > 0)
         #expect(jobs.host.measures[.loaded] > 0)
-        #expect(jobs.host.effectFigures == (0, 0))
+        try await eventually { jobs.host.effectFigures == (0, 0) }
     }
 
     private static func act(on id: SessionID, in jobs: JobsHost, _ operations: Int, seed: Int) async throws {
@@ -66,6 +79,20 @@ import TestSupport
                 }
             } catch {
                 // An alert is shown because an effect has failed for good: it is answered.
+                guard case .refused(.eventNotAccepted, _) = error else { throw error }
+                _ = try? await session.apply(PostedEvent("answer", payload: ["button": "ok"]), if: nil)
+            }
+        }
+    }
+
+    /// Posts an event, also if an alert has to be answered before.
+    private static func post(_ event: PostedEvent, to id: SessionID, in jobs: JobsHost) async throws {
+        while true {
+            let session = try await jobs.host.sessionForOperator(id)
+            do throws(SessionError) {
+                _ = try await session.apply(event, if: nil)
+                return
+            } catch {
                 guard case .refused(.eventNotAccepted, _) = error else { throw error }
                 _ = try? await session.apply(PostedEvent("answer", payload: ["button": "ok"]), if: nil)
             }

@@ -32,7 +32,7 @@ private struct DoorCoordinator: Coordinator {
     }
 
     static func host(on store: MemoryStore) -> SessionHost {
-        SessionHost(apps: [app], store: store, now: TestClock().read)
+        SessionHost(apps: [app], store: store, settings: .unhurried, now: TestClock().read)
     }
 
     func open(_ created: CreatedSession) async throws -> AuthorizedSession {
@@ -77,7 +77,7 @@ private struct DoorCoordinator: Coordinator {
         try await Gate.$current.withValue(gate) {
             let entering = Task.immediate { try await session.apply(PostedEvent("wait")) }
             let waiting = Task.immediate { try await session.apply(PostedEvent("look")) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             gate.open()
 
             #expect(try await entering.value.token != nil)

@@ -54,7 +54,7 @@ private struct GuestbookCoordinator: Coordinator {
     }
 
     static func host(on store: any SessionStore, _ clock: TestClock) -> SessionHost {
-        SessionHost(apps: [app], store: store, now: clock.read)
+        SessionHost(apps: [app], store: store, settings: .unhurried, now: clock.read)
     }
 
     /// A new session, signed in; `nil` for nobody.
@@ -162,7 +162,7 @@ private struct GuestbookCoordinator: Coordinator {
         try await Gate.$current.withValue(gate) {
             let session = try await session("ann")
             let running = Task.immediate { try await session.apply(PostedEvent("endOthersAtGate")) }
-            try await SessionHostTests.eventually { gate.waitingCount == 1 }
+            try await eventually { gate.waitingCount == 1 }
             let handing = Task.immediate { try await session.apply(PostedEvent("signIn", payload: "bob")) }
             let ending = Task.immediate { try await host.endSessions(ofUser: "ann") }
             gate.open()
@@ -175,7 +175,7 @@ private struct GuestbookCoordinator: Coordinator {
 
     @Test func `a session that cannot be restored is ended all the same`() async throws {
         let anns = try await session("ann")
-        let without = SessionHost(apps: [SessionHostTests.app], store: store, now: clock.read)
+        let without = SessionHost(apps: [SessionHostTests.app], store: store, settings: .unhurried, now: clock.read)
 
         #expect(try await without.sessions(ofUser: "ann").map(\.id) == [anns.id.text])
         #expect(try await without.endSessions(ofUser: "ann") == 1)
@@ -210,7 +210,7 @@ private struct GuestbookCoordinator: Coordinator {
             let ending = [one, other].map { session in
                 Task.immediate { try? await session.apply(PostedEvent("endOthersAtGate")) }
             }
-            try await SessionHostTests.eventually { gate.waitingCount == 2 }
+            try await eventually { gate.waitingCount == 2 }
             gate.open()
 
             for task in ending { _ = await task.value }

@@ -3,6 +3,7 @@ import Foundation
 import SQLiteStore
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// What was released: a line for each attempt, with the id of the effect.
@@ -30,6 +31,9 @@ private struct Booth: Coordinator {
         dependencies.register(Ledger.self) { [ledger] _ in ledger }
         var settings = SessionSettings()
         settings.retryPause = .milliseconds(1)
+        settings.handlerDeadline = .seconds(7200)
+        settings.effectDeadline = .seconds(7200)
+        settings.attemptTime = .seconds(7200)
         settings.idleLifetime = 600
         let app = App("booth", root: { Booth() }, dependencies: dependencies)
         return SessionHost(apps: [app], store: store, settings: settings, now: clock.read)
@@ -102,8 +106,10 @@ private struct Booth: Coordinator {
     }
 
     @Test func `of several servers on one database, one cleans up after each session`() async throws {
-        let place = try await StoredSessionsTests.Kind.postgres.makePlace()
+        let database = try await PostgresCluster.makeDatabase()
+        let place = StoredSessionsTests.Place.postgres(database)
         let stores = [try await place.open(), try await place.open()]
+        try await blocking { try PostgresCluster.shared.rejuvenate(database) }
         let (one, other) = (host(stores[0]), host(stores[1]))
         var (expired, ended): ([SessionID], [SessionID]) = ([], [])
         for number in 0..<20 { expired.append(try await (number % 2 == 0 ? one : other).create().id) }

@@ -104,7 +104,10 @@ import Testing
     let directory = TemporaryDirectory()
 
     static func host(_ store: any SessionStore, _ app: App = app) -> SessionHost {
-        SessionHost(apps: [app], store: store, retention: retention, report: { Issue.record("\($0)") })
+        var settings = SessionSettings()
+        settings.handlerDeadline = .seconds(7200)
+        return SessionHost(
+            apps: [app], store: store, settings: settings, retention: retention, report: { Issue.record("\($0)") })
     }
 
     func open() throws -> SQLiteStore {

@@ -23,10 +23,9 @@ enum StoreKind: CaseIterable {
             try await body(store)
             await store.close()
         case .postgres:
-            let database = try await blocking { try PostgresCluster.shared.makeDatabase() }
-            let store = try await PostgresStore.open(uri: database, durability: .relaxed, retention: retention) {
-                text, _ in Issue.record("\(text)")
-            }
+            let store = try await PostgresStore.open(
+                uri: PostgresCluster.makeDatabase(), durability: .relaxed, retention: retention, limits: .hours
+            ) { text, _ in Issue.record("\(text)") }
             try await body(store)
             await store.close()
         }
@@ -98,6 +97,18 @@ extension SessionChange {
     }
 }
 
+extension SQLiteStore {
+    /// A store that compacts nothing by itself, so that its files stay as the commits leave them.
+    static func uncompacted(_ directory: TemporaryDirectory) throws -> SQLiteStore {
+        try SQLiteStore(directory: directory.path, compactsWhenQuiet: false) { Issue.record("\($0)") }
+    }
+
+    func compact() async throws {
+        // This compacts everything first.
+        #expect(try await !forget(.make(0)))
+    }
+}
+
 extension SessionID {
     static func make(_ number: Int) throws -> SessionID {
         let digits = String(number)
@@ -116,15 +127,6 @@ extension SessionStore {
     func commit(_ id: SessionID, versions: ClosedRange<Int>) async throws {
         for version in versions { #expect(await commit([try .make(id, version)]) == .success([])) }
     }
-}
-
-/// Waits until work that a store does in the background is done.
-func eventually(_ isDone: () async throws -> Bool) async throws {
-    for _ in 0..<600 {
-        if try await isDone() { return }
-        try await Task.sleep(for: .milliseconds(50))
-    }
-    Issue.record("it is not done after half a minute")
 }
 
 /// What every store promises. A store that writes in two steps must answer the same before and after the second step.
@@ -178,9 +180,9 @@ func eventually(_ isDone: () async throws -> Bool) async throws {
             _ = await store.commit([try .make(.make(1), 1)])
             #expect(store.sessionCount == 3)
 
-            for _ in 0..<100 where store.sessionCount > 2 {
+            try await eventually {
                 _ = try await store.sweep(at: Date(timeIntervalSince1970: 1), limit: 10)
-                if store.sessionCount > 2 { try await Task.sleep(for: .milliseconds(50)) }
+                return store.sessionCount <= 2
             }
 
             #expect(store.sessionCount == 2)
@@ -507,9 +509,9 @@ func eventually(_ isDone: () async throws -> Bool) async throws {
             ])
             // A store that writes in two steps may postpone the sweep of what was just used.
             var swept: [SessionID] = []
-            for _ in 0..<100 where swept.isEmpty {
+            try await eventually {
                 swept = try await store.sweep(at: Date(timeIntervalSince1970: 5), limit: 10)
-                if swept.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+                return !swept.isEmpty
             }
 
             #expect(swept == [early])

@@ -3,6 +3,7 @@ import SQLite
 import SQLiteStore
 import Sessions
 import Synchronization
+import TestSupport
 import Testing
 
 /// What happens to the files of a store while it is open.
@@ -27,7 +28,7 @@ import Testing
         try FileManager.default.moveItem(atPath: lost, toPath: directory.path + "-gone")
         defer { try? FileManager.default.removeItem(atPath: directory.path + "-gone") }
         if isReplaced { try Data("another one".utf8).write(to: URL(filePath: lost)) }
-        for _ in 0..<300 where failures.all.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually { !failures.all.isEmpty }
 
         #expect(failures.all.first?.hasSuffix("was removed or replaced") == true)
         guard case .failure(.unavailable) = await store.commit([try .make(id, 2)]) else {
@@ -39,7 +40,7 @@ import Testing
 
     @Test(arguments: ["sessions.sqlite", "sessions.sqlite-wal"], [true, false])
     func `a store that lacks one of its files is refused`(name: String, isEmpty: Bool) async throws {
-        let store = try open()
+        let store = try SQLiteStore.uncompacted(directory)
         try await store.commit(try .make(1), versions: 1...3)
         // As after a kill, when somebody has removed or emptied a file since.
         let copy = TemporaryDirectory()
@@ -51,7 +52,6 @@ import Testing
         #expect { try SQLiteStore(directory: copy.path) { _ in } } throws: {
             if case .incomplete = $0 as? SQLiteStoreError { true } else { false }
         }
-        #expect(failures.all == [])
     }
 
     @Test func `a closed store without its database is refused, until its secret is removed, too`() async throws {
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func `a log that is truncated while the store is open is reported as too short`() async throws {
-        let store = try SQLiteStore(directory: directory.path) { _ in }
+        let store = try SQLiteStore(directory: directory.path, compactsWhenQuiet: false) { _ in }
         try await store.commit(try .make(1), versions: 1...3)
         truncate("\(path)-wal", 0)
 
@@ -85,7 +85,7 @@ import Testing
     @Test func `another program's lock is reported soon, and commits go on when it is gone`() async throws {
         let store = try open()
         let id = try SessionID.make(1)
-        let other = try SQLiteDatabase(path: path, isGuarded: true)
+        let other = try SQLiteDatabase(path: path, isGuarded: true, busyTimeout: .seconds(600))
         try other.execute("BEGIN EXCLUSIVE")
 
         guard case .failure(.unavailable) = await store.commit([try .make(id, 1)]) else {
@@ -95,8 +95,7 @@ import Testing
         #expect(store.condition.failure?.contains("locked") == true)
 
         try other.execute("ROLLBACK")
-        for _ in 0..<300 where store.condition.failure != nil { try await Task.sleep(for: .milliseconds(10)) }
-        #expect(store.condition == StoreCondition())
+        try await eventually { store.condition == StoreCondition() }
         #expect(await store.commit([try .make(id, 1)]) == .success([]))
         #expect(failures.all == [])
         await store.close()
@@ -112,22 +111,18 @@ import Testing
     }
 
     @Test func `a damaged uncompacted tail is refused, because its content is unknown`() async throws {
-        var copy = TemporaryDirectory()
-        var compacted: Int?
-        // As after a kill, before anything was compacted, which happens as soon as the store is idle.
-        for number in 0..<50 where compacted != 0 {
-            let store = try SQLiteStore(directory: "\(directory.path)-\(number)") { Issue.record("\($0)") }
-            defer { try? FileManager.default.removeItem(atPath: "\(directory.path)-\(number)") }
-            try await store.commit(try .make(1), versions: 1...5)
-            copy = TemporaryDirectory()
-            try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
-            for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
-                try FileManager.default.copyItem(
-                    atPath: "\(directory.path)-\(number)/\(name)", toPath: "\(copy.path)/\(name)")
-            }
-            await store.close()
+        let store = try SQLiteStore.uncompacted(directory)
+        try await store.commit(try .make(1), versions: 1...5)
+        // As after a kill.
+        let copy = TemporaryDirectory()
+        try FileManager.default.createDirectory(atPath: copy.path, withIntermediateDirectories: true)
+        for name in ["sessions.sqlite", "sessions.sqlite-wal"] {
+            try FileManager.default.copyItem(atPath: "\(directory.path)/\(name)", toPath: "\(copy.path)/\(name)")
+        }
+        await store.close()
+        do {
             let database = try SQLiteDatabase(path: copy.path + "/sessions.sqlite", isGuarded: true)
-            compacted = try database.integer("SELECT value FROM store WHERE name = 'compacted'")
+            #expect(try database.integer("SELECT value FROM store WHERE name = 'compacted'") == 0)
             try database.execute("UPDATE journal SET version = 9 WHERE seq = 3")
         }
 

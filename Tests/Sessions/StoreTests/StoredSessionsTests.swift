@@ -20,7 +20,10 @@ private struct Till: Coordinator {
     mutating func receive(_ signal: Signal, _ navigator: inout Navigator) { count += 1 }
 
     static func host(_ store: any SessionStore) -> SessionHost {
-        SessionHost(apps: [App("till", root: { Till() })], store: store)
+        var settings = SessionSettings()
+        settings.handlerDeadline = .seconds(7200)
+        settings.attemptTime = .seconds(7200)
+        return SessionHost(apps: [App("till", root: { Till() })], store: store, settings: settings)
     }
 }
 
@@ -32,7 +35,7 @@ private struct Till: Coordinator {
         func makePlace() async throws -> Place {
             switch self {
             case .sqlite: .sqlite(TemporaryDirectory())
-            case .postgres: .postgres(try await blocking { try PostgresCluster.shared.makeDatabase() })
+            case .postgres: .postgres(try await PostgresCluster.makeDatabase())
             }
         }
     }
@@ -47,14 +50,14 @@ private struct Till: Coordinator {
             case .sqlite(let directory):
                 try SQLiteStore(directory: directory.path, newSecret: secret) { Issue.record("\($0)") }
             case .postgres(let uri):
-                try await PostgresStore.open(uri: uri, durability: .relaxed, newSecret: secret)
+                try await PostgresStore.open(uri: uri, durability: .relaxed, newSecret: secret, limits: .hours)
             }
         }
 
         func reader() throws -> any StoreReader {
             switch self {
             case .sqlite(let directory): try StoreSnapshot(directory: directory.path)
-            case .postgres(let uri): try PostgresSnapshot(uri: uri)
+            case .postgres(let uri): try PostgresSnapshot(uri: uri, limits: .hours)
             }
         }
     }

@@ -211,7 +211,7 @@ extension SessionStore {
 
     @Test func `timers and effects are kept when sessions are moved from one kind of store to another`() async throws {
         let places: [StoredSessionsTests.Place] = [
-            .sqlite(TemporaryDirectory()), .postgres(try await blocking { try PostgresCluster.shared.makeDatabase() }),
+            .sqlite(TemporaryDirectory()), .postgres(try await PostgresCluster.makeDatabase()),
             .sqlite(TemporaryDirectory()),
         ]
         let first = try await places[0].open()

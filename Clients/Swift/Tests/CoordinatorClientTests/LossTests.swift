@@ -8,7 +8,7 @@ import FoundationNetworking
 #endif
 
 /// What happens while there is no connection. One after the other, since all share one network.
-@Suite(.server, .serialized, .timeLimit(.minutes(1))) struct LossTests {
+@Suite(.server, .serialized, .timeLimit(.minutes(10))) struct LossTests {
     /// A session that `Network` can cut off.
     private static func session(_ storage: any SessionStorage = NoStorage()) throws -> NavigationSession {
         NavigationSession(server: try TestServer.url, storage: storage, transport: Network.transport)
@@ -16,10 +16,11 @@ import FoundationNetworking
 
     @Test func `a tap behind another one is withdrawn at its own deadline, and when it is cancelled`() async throws {
         let session = try LossTests.session()
-        try await session.open(app: "shop")
+        try await session.open(app: "shop", within: .seconds(3600))
+        let updates = await session.updates()
         Network.isThere = false
         let first = Task { await session.post(.selectTab("search"), within: nil) }
-        try await Task.sleep(for: .milliseconds(50))
+        for await case .disconnected in updates { break }
 
         let late = Task { await session.post(.selectTab("cart"), within: .milliseconds(50)) }
         let cancelled = Task { await session.post(.selectTab("home"), within: nil) }
@@ -65,14 +66,15 @@ import FoundationNetworking
 
     @Test func `a loss is reported once, whoever notices it`() async throws {
         let session = try LossTests.session()
-        try await session.open(app: "shop")
+        try await session.open(app: "shop", within: .seconds(3600))
         let updates = await session.updates()
         Network.isThere = false
         let following = Task { await session.follow() }
         defer { following.cancel() }
 
-        let post = Task { await session.post(.selectTab("cart"), within: .seconds(20)) }
-        try await Task.sleep(for: .milliseconds(900))
+        let post = Task { await session.post(.selectTab("cart")) }
+        // Time for both to notice it.
+        try await Task.sleep(for: .milliseconds(300))
         Network.isThere = true
         await session.retryNow()
         #expect(await post.value.isDone)

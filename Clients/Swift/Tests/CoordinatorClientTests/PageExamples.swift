@@ -161,7 +161,7 @@ private func offerNewStart(_ reason: SessionEnd) {}
 private func log(_ error: any Error) {}
 private func text(for field: FormField) -> String { field.example?.description ?? "" }
 
-@Suite(.server, .timeLimit(.minutes(1))) struct PageExamples {
+@Suite(.server, .timeLimit(.minutes(10))) struct PageExamples {
     @Test func `the page's first program draws a product`() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }

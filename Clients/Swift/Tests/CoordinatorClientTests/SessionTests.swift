@@ -2,7 +2,7 @@ import CoordinatorClient
 import Foundation
 import Testing
 
-@Suite(.server, .timeLimit(.minutes(1))) struct SessionTests {
+@Suite(.server, .timeLimit(.minutes(10))) struct SessionTests {
     @Test func `a tap leads to the next screen, and back returns`() async throws {
         let session = try await TestServer.open("shop")
 
@@ -21,7 +21,7 @@ import Testing
         await before.post(NavigationEvent("product", ["id": 42]))
 
         let after = NavigationSession(server: try TestServer.url, storage: storage)
-        let state = try await after.start(app: "shop")
+        let state = try await after.start(app: "shop", within: .seconds(3600))
 
         #expect(state.session.id == (await before.state?.session.id))
         #expect(state.visible.name == "product")
@@ -31,10 +31,8 @@ import Testing
         let session = try await TestServer.open("shop", link: "/products/42")
         let tap = NavigationEvent("related", ["id": 7])
 
-        async let first = session.post(tap)
-        async let second = session.post(tap)
+        let outcomes = await session.postTwice(tap)
 
-        let outcomes = await [first, second]
         #expect(outcomes.filter(\.isDone).count == 1)
         #expect(await session.state?.stack.first?.tabs?.items.first?.stack.count == 3)
     }
@@ -169,10 +167,8 @@ import Testing
         await session.post(NavigationEvent("related", ["id": 7]))
         let seen = try #require(await session.drawn?.visible.key)
 
-        async let first = session.post(.back, on: namesScreen ? seen : nil)
-        async let second = session.post(.back, on: namesScreen ? seen : nil)
+        let outcomes = await session.postTwice(.back, on: namesScreen ? seen : nil)
 
-        let outcomes = await [first, second]
         #expect(outcomes.filter(\.isDone).count == 1)
         #expect(await session.state?.visible.params == ["id": 42])
     }
@@ -256,16 +252,16 @@ import Testing
         model.open(try #require(URL(string: "https://shop.example.com/products/42")))
         while model.state?.visible.name != "product" { try await Task.sleep(for: .milliseconds(5)) }
 
-        _ = await model.tap(NavigationEvent("related", ["id": "x"])).value
+        _ = await model.tap(NavigationEvent("related", ["id": "x"]), within: nil).value
 
         #expect(model.faults.map(\.field) == ["id"])
         #expect(!model.isWaiting)
-        _ = await model.tap(.back).value
+        _ = await model.tap(.back, within: nil).value
         #expect(model.faults.isEmpty)
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct UnreachableTests {
+@Suite(.timeLimit(.minutes(10))) struct UnreachableTests {
     /// A port on which nobody listens.
     static let nobody = URL(string: "http://127.0.0.1:9") ?? .currentDirectory()
 

@@ -43,7 +43,7 @@ enum TestServer {
         _ app: String, link: String? = nil, storage: any SessionStorage = NoStorage(), drawsEarly: Bool = false
     ) async throws -> NavigationSession {
         let session = NavigationSession(server: try url, storage: storage, drawsEarly: drawsEarly)
-        try await session.open(app: app, link: link)
+        try await session.open(app: app, link: link, within: .seconds(3600))
         return session
     }
 
@@ -52,7 +52,7 @@ enum TestServer {
         let copy = MemoryStorage()
         try copy.save(storage.load())
         let session = NavigationSession(server: try url, storage: copy)
-        try await session.resume()
+        try await session.resume(within: .seconds(3600))
         return session
     }
 }
@@ -77,6 +77,21 @@ final class MemoryStorage: SessionStorage {
 struct FullStorage: SessionStorage {
     func load() throws -> Data? { nil }
     func save(_ data: Data?) throws { throw CocoaError(.fileWriteOutOfSpace) }
+}
+
+extension NavigationSession {
+    /// A tap that has time: the usual deadline may pass on a slow machine.
+    @discardableResult
+    func post(_ event: NavigationEvent, on screen: String? = nil, ifUnchanged: Bool = false) async -> Outcome {
+        await post(event, on: screen, within: .seconds(3600), ifUnchanged: ifUnchanged)
+    }
+
+    /// Taps a second time before the first tap is answered: both wait for the actor, in this order, while this runs.
+    func postTwice(_ event: NavigationEvent, on screen: String? = nil) async -> [Outcome] {
+        let first = Task { await post(event, on: screen) }
+        let second = Task { await post(event, on: screen) }
+        return [await first.value, await second.value]
+    }
 }
 
 extension Outcome {

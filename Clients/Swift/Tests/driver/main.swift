@@ -37,11 +37,12 @@ func walk() async {
     let session = NavigationSession(
         server: server, storage: storage, drawsEarly: CommandLine.arguments.contains("--early"))
     do {
-        if try await session.resume() == nil {
+        // The deadline is for taps.
+        if try await session.resume(within: .seconds(3600)) == nil {
             if let code = option("--code") {
-                try await session.redeem(code)
+                try await session.redeem(code, within: .seconds(3600))
             } else {
-                try await session.open(app: "shop")
+                try await session.open(app: "shop", within: .seconds(3600))
             }
         }
     } catch .ended(let reason) {
@@ -49,7 +50,7 @@ func walk() async {
     } catch {
         finish(["failed": .string("\(error)")], code: 3)
     }
-    await Walker(session: session, limit: .seconds(option("--deadline").flatMap { Double($0) } ?? 30)).run()
+    await Walker(session: session, limit: .seconds(option("--deadline").flatMap { Double($0) } ?? 3600)).run()
 }
 
 /// A user who buys product 42: one tap at a time, chosen from what is drawn.

@@ -23,6 +23,8 @@ final class StreamLoop: @unchecked Sendable {
     private let measures: ConnectionMeasures
     /// Streams whose connections are not closed yet.
     let count = Atomic(0)
+    /// Milliseconds that a test has let pass, and that the thread has not noticed yet.
+    private let elapsed = Atomic(0)
     private let inbox = Mutex(Inbox())
     private let poll: CInt
     /// An eventfd that makes the thread read its inbox.
@@ -64,6 +66,12 @@ final class StreamLoop: @unchecked Sendable {
     /// Asks the stream for its next part.
     private func wake(_ stream: OpenStream) {
         if !stream.isWoken.exchange(true, ordering: .acquiringAndReleasing) { changeInbox { $0.woken.append(stream) } }
+    }
+
+    /// For tests: checks all streams as if so much time had passed, as `Watchdog.elapse` does.
+    func elapse(milliseconds: Int) async {
+        elapsed.add(milliseconds, ordering: .relaxed)
+        while elapsed.load(ordering: .acquiring) > 0 { try? await Task.sleep(for: .milliseconds(1)) }
     }
 
     /// Ends streams until so many are left. The limit holds for later streams, too.
@@ -203,6 +211,9 @@ extension StreamLoop {
     /// Cuts the streams whose clients do not read, and asks for a sign of life from those that have waited long enough.
     private func checkTimes() {
         let now = Watchdog.now
+        let elapsed = elapsed.load(ordering: .relaxed)
+        if elapsed > 0 { for stream in streams.values { stream.age(by: elapsed) } }
+        defer { self.elapsed.subtract(elapsed, ordering: .releasing) }
         for stream in streams.values {
             if !stream.isWaiting {
                 if now - stream.since > limits.sending {
@@ -307,6 +318,12 @@ final class OpenStream: @unchecked Sendable, Cuttable {
     func beginWaiting(atMost milliseconds: Int) {
         (rest, offset) = ([], 0)
         due = Watchdog.now + milliseconds
+    }
+
+    /// Moves the times that were noted into the past.
+    func age(by milliseconds: Int) {
+        since -= milliseconds
+        due -= milliseconds
     }
 
     /// Closes the connection. The closure that wakes the stream may keep this object alive for longer.

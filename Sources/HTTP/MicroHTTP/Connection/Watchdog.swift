@@ -63,6 +63,9 @@ final class WatchedConnection: Sendable {
     }
 
     private static func word(_ phase: Phase, _ time: Int) -> Int { time << 3 | phase.rawValue }
+
+    /// Moves the beginning of the phase into the past.
+    fileprivate func age(by milliseconds: Int) { word.subtract(milliseconds << 3, ordering: .relaxed) }
 }
 
 /// Cuts connections whose requests take too long to arrive, or whose answers take too long to send. libmicrohttpd's own
@@ -110,6 +113,16 @@ final class Watchdog: Sendable {
             // Cuts up to one interval early rather than late.
             scan(until: Watchdog.now + interval, previous: Watchdog.now - interval)
         }
+    }
+
+    /// For tests: checks all connections as if so much time had passed. Moves the times that were noted into the past, so
+    /// that no request pays for a clock that can be moved.
+    func elapse(milliseconds: Int) {
+        let now = Watchdog.now
+        // Notices which heads have begun to arrive.
+        scan(until: now, previous: now)
+        for connection in watched.withLock({ $0.values.map(\.connection) }) { connection.age(by: milliseconds) }
+        scan(until: now, previous: now)
     }
 
     /// Ends connections that have no request. A request that has arrived but is not read yet is still answered.

@@ -132,32 +132,50 @@ public final class HTTPServer: Sendable {
     public func stop(
         after delay: Duration = .zero, within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)
     ) async {
+        await stop(after: delay, within: limit, idleGrace: idleGrace) { .now }
+    }
+
+    /// The same by the clock `now`, which a test moves.
+    package func stop(
+        after delay: Duration = .zero, within limit: Duration, idleGrace: Duration = .milliseconds(500),
+        now: @escaping @Sendable () -> ContinuousClock.Instant
+    ) async {
         guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
         core.isDraining.store(true, ordering: .relaxed)
         try? await Task.sleep(for: delay)
         acceptor.beginEnd()
-        await wait(until: .now + .seconds(2)) { acceptor.hasEnded }
+        await wait(until: now() + .seconds(2), now) { acceptor.hasEnded }
         await BlockingWork.run { acceptor.end() }
-        let start = ContinuousClock.now
+        let start = now()
         let streams = Double(core.streams.count.load(ordering: .relaxed))
-        await wait(until: start + limit) { [core] in
-            let passed = ContinuousClock.now - start
+        await wait(until: start + limit, now) { [core] in
+            let passed = now() - start
             if passed > idleGrace { core.watchdog.closeIdleForReading() }
             let rest = limit > .zero ? max(0, 1 - 2 * (passed / limit)) : 0
             if streams > 0 { core.streams.end(allBut: Int(streams * rest)) }
             return core.connections == 0
         }
         core.abandonSuspended()
-        await wait(until: .now + .seconds(1)) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
+        await wait(until: now() + .seconds(1), now) { [core] in core.requestsUnderWay.load(ordering: .relaxed) == 0 }
         await BlockingWork.run { [core] in
             core.stop(daemon)
         }
     }
 
-    private func wait(until deadline: ContinuousClock.Instant, for condition: () -> Bool) async {
-        while !condition(), ContinuousClock.now < deadline {
+    private func wait(
+        until deadline: ContinuousClock.Instant, _ now: @escaping @Sendable () -> ContinuousClock.Instant,
+        for condition: () -> Bool
+    ) async {
+        while !condition(), now() < deadline {
             guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { return }
         }
+    }
+
+    /// For tests: enforces `Settings.limits` as if so much time had passed.
+    package func elapse(_ time: Duration) async {
+        let milliseconds = Int(time / .milliseconds(1))
+        core.watchdog.elapse(milliseconds: milliseconds)
+        if openStreams > 0 { await core.streams.elapse(milliseconds: milliseconds) }
     }
 
     private static func start(_ settings: Settings, core: Core) -> OpaquePointer? {

@@ -38,7 +38,7 @@ final class AddressRates: Sendable {
     /// Counts one use by the address.
     ///
     /// - Returns: the seconds to wait, `nil` if the use is within the limit; and how many more are within it now.
-    func take(_ address: IPAddress, at now: Date = Date()) -> (wait: Int?, remaining: Int) {
+    func take(_ address: IPAddress, at now: Date) -> (wait: Int?, remaining: Int) {
         let address = address.subscriber
         return counts.withLock { counts in
             counts.clean(at: now)

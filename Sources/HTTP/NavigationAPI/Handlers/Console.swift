@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 public import MicroHTTP
 public import Sessions
 internal import Sodium
@@ -88,6 +89,8 @@ final class Console: Sendable {
     let settings: ConsoleSettings
     /// Tokens that an address may try in a minute.
     private let tries = RateLimit(10, in: 60).map(AddressRates.init)
+    /// The clock of `tries`.
+    private let now: @Sendable () -> Date
     private let knownCallers = Mutex<Set<KnownCaller>>([])
     let events = Rate()
     let creations = Rate()
@@ -98,8 +101,9 @@ final class Console: Sendable {
     /// Ends with the work that was started last.
     private let last = Mutex<Task<Void, Never>?>(nil)
 
-    init(_ settings: ConsoleSettings) {
+    init(_ settings: ConsoleSettings, now: @escaping @Sendable () -> Date) {
         self.settings = settings
+        self.now = now
     }
 
     /// Looks whose token it is, unless its address has tried too many wrong ones. A token that was right when it came
@@ -110,7 +114,7 @@ final class Console: Sendable {
     func caller(_ token: String, from address: IPAddress?) -> Caller {
         let caller = address.map { KnownCaller(address: $0.subscriber, token: SHA256Digest(of: token)) }
         let isKnown = caller.map { known in knownCallers.withLock { $0.contains(known) } } ?? true
-        if let address, !isKnown, let wait = tries?.take(address).wait { return .unheard(retryAfter: wait) }
+        if let address, !isKnown, let wait = tries?.take(address, at: now()).wait { return .unheard(retryAfter: wait) }
         let name = settings.operators?.name(ofKey: token)
         if let address, !isKnown, name != nil { tries?.giveBack(address) }
         if let caller, isKnown != (name != nil) {

@@ -37,7 +37,7 @@ extension NavigationHandler {
     /// - Returns: the fields that describe the limit.
     private func countPairing(_ request: HTTPRequest) throws(Problem) -> HTTPHeaders {
         guard let pairingRates, let client = request.client(behind: proxies) else { return [:] }
-        let (wait, remaining) = pairingRates.take(client)
+        let (wait, remaining) = pairingRates.take(client, at: now())
         let limit = HTTPHeaders.rateLimit(
             "pairings", rate: pairingRates.rate, in: pairingRates.period, remaining: remaining)
         if let wait { throw Problem.tooManyTries(retryAfter: wait).with { $0.headers.append(contentsOf: limit) } }

@@ -14,7 +14,7 @@ extension NavigationHandler {
         var state = first
         var transition: Transition?
         // A client that has no state yet is answered at once.
-        let wait = known.isEmpty ? nil : Preference.wait(preferences)
+        let wait = known.isEmpty ? nil : Preference.wait(preferences, atMost: longestWait)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
                 try await session(request.name, request)

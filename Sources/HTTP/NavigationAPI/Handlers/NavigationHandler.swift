@@ -1,4 +1,5 @@
 internal import Coordinators
+package import FoundationEssentials
 internal import JSONCoding
 public import MicroHTTP
 public import Sessions
@@ -21,6 +22,10 @@ public final class NavigationHandler: HTTPHandler {
         public var serviceKeys: (any NamedKeys)?
         /// Called with what became of each signal of a service, in words without any of its data.
         public var reportSignal: @Sendable (String) -> Void = { _ in }
+        /// The clock of the rates that addresses are held to.
+        package var now: @Sendable () -> Date = { Date() }
+        /// See `Preference.wait`, in seconds.
+        package var longestWait = Preference.longestWait
 
         public init() {}
     }
@@ -29,6 +34,8 @@ public final class NavigationHandler: HTTPHandler {
     let proxies: [IPNetwork]
     private let creationRates: AddressRates?
     let pairingRates: AddressRates?
+    let now: @Sendable () -> Date
+    let longestWait: Int
     let basePath: String
     private let compresses: Bool
     private let apps: Document
@@ -51,12 +58,14 @@ public final class NavigationHandler: HTTPHandler {
         self.proxies = settings.proxies
         self.creationRates = RateLimit(perSecond: settings.creationRate).map(AddressRates.init)
         self.pairingRates = RateLimit(5, in: 60).map(AddressRates.init)
+        self.now = settings.now
+        self.longestWait = settings.longestWait
         self.basePath = settings.basePath?.text ?? ""
         self.compresses = settings.compresses
         self.apps = Document(AppsBody(host.apps))
         self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppDescription($0))) }) { first, _ in first }
         self.report = report
-        self.console = settings.console.map(Console.init)
+        self.console = settings.console.map { Console($0, now: settings.now) }
         self.serviceKeys = settings.serviceKeys
         self.reportSignal = settings.reportSignal
     }
@@ -185,7 +194,7 @@ extension NavigationHandler {
     /// - Returns: the fields that describe the limit on creations; none if there is no limit.
     private func countCreation(_ request: HTTPRequest) throws(Problem) -> HTTPHeaders {
         guard let creationRates, let client = request.client(behind: proxies) else { return [:] }
-        let (wait, remaining) = creationRates.take(client)
+        let (wait, remaining) = creationRates.take(client, at: now())
         let limit = HTTPHeaders.rateLimit("creations", rate: creationRates.rate, remaining: remaining)
         if let wait {
             throw Problem.tooManyCreations(retryAfter: wait).with { $0.headers.append(contentsOf: limit) }
@@ -292,7 +301,7 @@ extension NavigationHandler {
         after before: SessionState, includesControls: Bool
     ) async -> HTTPResponse {
         var response = outcome.response(includesControls: includesControls)
-        let wait = Preference.wait(preferences)
+        let wait = Preference.wait(preferences, atMost: longestWait)
         if let wait {
             let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) {
                 request.hasHungUp

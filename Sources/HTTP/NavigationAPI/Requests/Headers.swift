@@ -142,13 +142,13 @@ enum EntityTag {
 /// The preferences of a client, which the server may ignore (RFC 7240).
 enum Preference {
     /// The longest wait, in seconds: less than the minute after which many proxies give up.
-    private static let longestWait = 50
+    static let longestWait = 50
 
     /// How many seconds the client is willing to wait (section 4.3). Of several such preferences the first counts.
     ///
     /// - Parameter fields: the values of `Prefer`.
     /// - Returns: `nil` if there is none, or it has no number.
-    static func wait(_ fields: [String]) -> Int? {
+    static func wait(_ fields: [String], atMost longestWait: Int) -> Int? {
         for field in fields {
             for preference in field.parts(at: ",") {
                 let parts = preference.parts(at: ";")[0].parts(at: "=", limit: 2)

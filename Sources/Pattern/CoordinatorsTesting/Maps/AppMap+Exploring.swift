@@ -1,6 +1,9 @@
 package import Coordinators
 
 extension AppMap {
+    /// How long an effect may take, with its repetitions. Tests set their own.
+    @TaskLocal static var effectLimit = Duration.seconds(3)
+
     /// Carries out a transition; `nil` if it takes too long.
     package typealias Carrier = (TransitionRun) async throws(NavigationError) -> TransitionResult?
 
@@ -166,16 +169,13 @@ extension Attempt {
         await withTaskGroup(of: EffectOutcome?.self) { group in
             group.addTask { await EffectOutcome(of: effect, in: state, of: app, at: now) }
             group.addTask {
-                try? await Task.sleep(for: effectLimit)
+                try? await Task.sleep(for: AppMap.effectLimit)
                 return nil
             }
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
     }
-
-    /// How long an effect may take, with its repetitions.
-    private static let effectLimit = Duration.seconds(3)
 }
 
 extension NavigationError {

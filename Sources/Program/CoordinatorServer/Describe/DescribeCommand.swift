@@ -37,6 +37,9 @@ struct DescribeCommand<Server: NavigationServer>: AsyncParsableCommand {
     @Option(help: "How many states are explored.")
     var limit = usualLimit
 
+    @OptionGroup(visibility: .hidden)
+    var exploration: ExplorationOptions
+
     @OptionGroup(title: "Options of the apps")
     var own: Server.Options
 
@@ -64,7 +67,7 @@ struct DescribeCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     private func description() async throws -> JSON {
         if let from { return try JSON(describing: from, of: "--from") }
-        let (_, description) = try await Server.explore(app, own, limit: limit, "describe")
+        let (_, description) = try await Server.explore(app, own, limit: limit, exploration.eventLimit, "describe")
         for warning in description.warnings { StandardError.print("Warning: \(warning).".printable) }
         return try description.json
     }

@@ -63,12 +63,15 @@ final class FailureLog: Sendable {
     private static let linesPerSecond = 10
 
     private let logger: Logger
-    private let start = ContinuousClock.now
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let start: ContinuousClock.Instant
     /// By problem, of which there are few.
     private let seconds = Mutex<[String: Second]>([:])
 
-    init(_ logger: Logger) {
+    init(_ logger: Logger, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
         self.logger = logger
+        self.now = now
+        start = now()
     }
 
     func report(_ failure: ServerFailure) {
@@ -84,8 +87,8 @@ final class FailureLog: Sendable {
     }
 
     /// - Returns: how many were left out before this one; `nil` if this one is left out as well.
-    private func admit(_ problem: String) -> Int? {
-        let number = (ContinuousClock.now - start).components.seconds
+    func admit(_ problem: String) -> Int? {
+        let number = (now() - start).components.seconds
         return seconds.withLock { seconds in
             var second = seconds[problem] ?? Second(number: number)
             defer { seconds[problem] = second }

@@ -16,7 +16,9 @@ public final class AccountStore: LoginRepository {
     private let path: String?
     private let table: Mutex<OpenTable>
     private let failures = Mutex(LoginFailures())
-    private let lanes: WorkLanes<ClientAddress?>
+    let lanes: WorkLanes<ClientAddress?>
+    /// How many passwords have been compared with a hash, or with the decoy.
+    let comparisons = Atomic(0)
     private let isDevelopment: Bool
     private let now: Clock
 
@@ -147,6 +149,7 @@ public final class AccountStore: LoginRepository {
             let hash = try withTable { table throws(SQLiteError) in
                 try table.hash(of: account, isDevelopment: isDevelopment)
             }
+            comparisons.add(1, ordering: .relaxed)
             let matches = try (hash ?? .decoy).matches(password)
             return matches && hash != nil
         } catch {

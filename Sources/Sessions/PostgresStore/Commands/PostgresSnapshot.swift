@@ -12,9 +12,14 @@ public final class PostgresSnapshot: StoreReader {
 
     /// - Parameters: as of `PostgresStore.open`.
     /// - Throws: `noSchema`, if there are no tables; none are created.
-    public init(uri: String, password: PostgresPassword? = nil) throws(PostgresStoreError) {
-        connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
-        values = try StoredValues(connection)
+    public convenience init(uri: String, password: PostgresPassword? = nil) throws(PostgresStoreError) {
+        try self.init(uri: uri, password: password, limits: .standard)
+    }
+
+    /// The same with time limits.
+    package init(uri: String, password: PostgresPassword? = nil, limits: TimeLimits) throws(PostgresStoreError) {
+        connection = try StoreOpening.connect(try StoreOpening.settings(uri, password), limits)
+        values = try StoredValues(connection, limits)
         try values.check()
         // Plans must not depend on statistics, which a new table does not have.
         let setup = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"

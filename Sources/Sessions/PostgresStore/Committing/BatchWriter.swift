@@ -15,8 +15,6 @@ final class BatchWriter {
     private let followUp: @Sendable ([CommitItem]) -> Void
     private let isClosed: @Sendable () -> Bool
 
-    /// How long requests wait for an answer while the outcome is unknown.
-    private static let resolvingTime = Duration.milliseconds(4900)
     /// How long the database may take for a batch.
     private static let answerTime = Duration.seconds(5)
     /// The least time for a connection.
@@ -100,7 +98,7 @@ final class BatchWriter {
             let sent = ContinuousClock.now
             do throws(PostgresError) {
                 // Requests are answered in time even while no connection can be made.
-                let left = (unknownSince.map { $0 + BatchWriter.resolvingTime } ?? limit) - sent
+                let left = (unknownSince.map { $0 + state.limits.resolving } ?? limit) - sent
                 let rows = try link.run(
                     CommitStatement.statement, values, within: BatchWriter.answerTime,
                     connecting: left > .zero ? max(left, BatchWriter.leastTime) : DatabaseLink.connectTime)
@@ -142,7 +140,7 @@ final class BatchWriter {
             guard .now > limit || isClosed() else { return nil }
             return .failed(.unavailable(reason: "\(error)"))
         }
-        guard .now - unknownSince > BatchWriter.resolvingTime || isClosed() else { return nil }
+        guard .now - unknownSince > state.limits.resolving || isClosed() else { return nil }
         for item in items { item.request.fail(.unknownOutcome(reason: "\(error)")) }
         return isClosed() ? .failed(.unknownOutcome(reason: "\(error)")) : nil
     }
@@ -199,7 +197,7 @@ final class BatchWriter {
                 // Committed by an earlier try, and perhaps here alone: the next number decides.
                 if case .refused("23505", _, CommitStatement.uniqueness) = error { next += 1 }
             }
-            if .now - since > BatchWriter.resolvingTime { failUnreplicated(items) }
+            if .now - since > state.limits.resolving { failUnreplicated(items) }
             backoff.wait()
         }
         failUnreplicated(items)

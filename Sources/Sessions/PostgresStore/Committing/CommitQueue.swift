@@ -18,15 +18,16 @@ final class CommitQueue: Sendable {
     static let (batchSize, batchBytes) = (64, 256 << 10)
     /// How many changes may wait.
     static let limit = 4096
-    /// How long a change waits to be sent.
-    static let maxWait = Duration.milliseconds(1900)
 
     private let state = Mutex(State())
+    /// How long a change waits to be sent, unless it is one of many.
+    private let maxWait: Duration
     private let wake: @Sendable (Int) -> Void
     private let timer = DispatchQueue(label: "coordinatord.postgres.commits")
 
     /// - Parameter wake: called with a lane that has been idle.
-    init(lanes: Int, wake: @escaping @Sendable (Int) -> Void) {
+    init(lanes: Int, _ maxWait: Duration, wake: @escaping @Sendable (Int) -> Void) {
+        self.maxWait = maxWait
         self.wake = wake
         state.withLock { $0.idle = Set(0..<lanes) }
     }
@@ -57,7 +58,7 @@ final class CommitQueue: Sendable {
         }
         if let refusal { return request.fail(.unavailable(reason: refusal)) }
         if let lane { wake(lane) }
-        if isFirst { startTimer(CommitQueue.maxWait) }
+        if isFirst { startTimer(maxWait) }
     }
 
     /// The next batch of a lane; none if the lane is idle from now on.
@@ -130,7 +131,7 @@ final class CommitQueue: Sendable {
             item.request.fail(.unavailable(reason: "the database is too slow: a change has waited too long to be sent"))
         }
         // A change that comes later may have an earlier limit.
-        if let next { startTimer(min(next - now, CommitQueue.maxWait)) }
+        if let next { startTimer(min(next - now, maxWait)) }
     }
 }
 
@@ -186,18 +187,21 @@ final class CommitRequest: Sendable {
 
     let changes: [EncodedChange]
     let arrived = ContinuousClock.now
-    /// When it fails if it has not been sent. Many changes at once are an import, which may wait longer.
+    /// When it fails if it has not been sent.
     let limit: ContinuousClock.Instant
     private let state: Mutex<State>
     private let completion: @Sendable (CommitOutcome) -> Void
 
     /// - Parameters:
     ///   - changes: at least one.
+    ///   - time: how long it may wait to be sent. Many changes at once are an import, which may wait longer.
     ///   - completion: called once, when all changes are decided or one has failed.
-    init(_ changes: [EncodedChange], _ completion: @escaping @Sendable (CommitOutcome) -> Void) {
+    init(
+        _ changes: [EncodedChange], waiting time: Duration, _ completion: @escaping @Sendable (CommitOutcome) -> Void
+    ) {
         self.changes = changes
         self.completion = completion
-        limit = arrived + (changes.count > 1 ? .seconds(60) : CommitQueue.maxWait)
+        limit = arrived + (changes.count > 1 ? max(time, .seconds(60)) : time)
         state = Mutex(State(open: changes.count))
     }
 

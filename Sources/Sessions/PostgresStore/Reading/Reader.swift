@@ -107,7 +107,7 @@ final class Reader: Sendable {
                 return try body(link)
             } catch {
                 let isTransient = error.state?.isTransient ?? true
-                guard isTransient, .now - arrived < CommitQueue.maxWait else {
+                guard isTransient, .now - arrived < link.limits.waiting else {
                     throw .unavailable(reason: error.description)
                 }
                 backoff.wait()

@@ -9,11 +9,13 @@ enum Migration {
 
     /// - Returns: the schema's version before; 0 if there was none.
     /// - Throws: `foreignTables`, if the tables cannot be made beside others.
-    static func migrate(_ connection: PostgresConnection) throws(PostgresStoreError) -> Int {
+    static func migrate(
+        _ connection: PostgresConnection, _ limits: TimeLimits = .standard
+    ) throws(PostgresStoreError) -> Int {
         let secret = Hexadecimal.text(of: Sodium.randomBytes(KeyedDigest.keySize))
         var tries = 0
         while true {
-            let before = try version(connection)
+            let before = try version(connection, limits)
             guard before < Schema.version else { return before }
             do throws(PostgresError) {
                 try connection.execute(Schema.creation(secret: secret), until: .now + time)
@@ -30,17 +32,20 @@ enum Migration {
     }
 
     /// - Returns: 0 if there is no store, and nothing in its place.
-    private static func version(_ connection: PostgresConnection) throws(PostgresStoreError) -> Int {
+    private static func version(
+        _ connection: PostgresConnection, _ limits: TimeLimits
+    ) throws(PostgresStoreError) -> Int {
         // Before the values: a store that another program makes meanwhile must not look like foreign tables.
         let names: [String]
         do throws(PostgresError) {
-            let rows = try connection.run(taken, [.texts(Schema.tables)], until: .now + .seconds(5))
+            let deadline = ContinuousClock.now + .seconds(5) + limits.extra
+            let rows = try connection.run(taken, [.texts(Schema.tables)], until: deadline)
             names = rows.indices.compactMap { rows.text($0, 0) }
         } catch {
             throw PostgresStoreError(error)
         }
         do throws(PostgresStoreError) {
-            return try StoredValues(connection).schema
+            return try StoredValues(connection, limits).schema
         } catch {
             guard error == .noSchema else { throw error }
             guard names.isEmpty else { throw .foreignTables(names) }
@@ -65,11 +70,11 @@ struct StoredValues {
     let secret: StoreSecret
 
     /// - Throws: `noSchema` if there are no tables, or only such as are not of a store.
-    init(_ connection: PostgresConnection) throws(PostgresStoreError) {
+    init(_ connection: PostgresConnection, _ limits: TimeLimits = .standard) throws(PostgresStoreError) {
         var values: [String: String] = [:]
         do throws(PostgresError) {
             let statement = PostgresStatement("values", "SELECT name::text, value::text FROM store")
-            let rows = try connection.run(statement, until: .now + .seconds(5))
+            let rows = try connection.run(statement, until: .now + .seconds(5) + limits.extra)
             for row in rows.indices { values[rows.text(row, 0) ?? ""] = rows.text(row, 1) }
         } catch {
             // No such table, or a table without these columns.

@@ -10,7 +10,7 @@ extension CommitQueue {
 
     func scheduleChores() {
         let lookCount = state.withLock { state -> Int? in
-            if state.isTimerSet || state.failure != nil { return nil }
+            if !doesChoresWhenQuiet || state.isTimerSet || state.failure != nil { return nil }
             state.isTimerSet = true
             return state.lookCount
         }

@@ -39,6 +39,7 @@ final class CommitQueue: Sendable {
     /// How much of the limit of its size is used, as `probe` has seen it last.
     let usedBytes: Atomic<Int>
     let troubles: StoreTroubles
+    let doesChoresWhenQuiet: Bool
     let failed: @Sendable (String) -> Void
     let measures = StoreMeasures()
     /// How many calls of `run` wait for the writer.
@@ -46,7 +47,7 @@ final class CommitQueue: Sendable {
 
     init(
         _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
-        failed: @escaping @Sendable (String) -> Void
+        doesChoresWhenQuiet: Bool, failed: @escaping @Sendable (String) -> Void
     ) {
         self.sessionCount = Atomic(writer.sessionCount)
         self.usedBytes = Atomic(writer.usedBytes ?? 0)
@@ -54,6 +55,7 @@ final class CommitQueue: Sendable {
         self.tail = tail
         self.reader = reader
         self.troubles = troubles
+        self.doesChoresWhenQuiet = doesChoresWhenQuiet
         self.failed = failed
     }
 

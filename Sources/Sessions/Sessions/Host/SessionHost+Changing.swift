@@ -67,7 +67,7 @@ extension SessionHost {
             }
             let now = MonotonicTime.nanoseconds
             if let deadline, deadline < now { break }
-            deadline = deadline ?? now + SessionHost.attemptTime
+            deadline = deadline ?? now + Int(settings.attemptTime / .nanoseconds(1))
         }
         throw .conflict
     }
@@ -76,8 +76,6 @@ extension SessionHost {
     @inline(never)
     private static func pause(milliseconds: Int) async { try? await Task.sleep(for: .milliseconds(milliseconds)) }
 
-    /// 5 s.
-    private static let attemptTime = 5_000_000_000
     /// After how many turns in a row this server pauses.
     private static let turnsInRow = 16
 

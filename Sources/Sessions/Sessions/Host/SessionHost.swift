@@ -52,14 +52,15 @@ public final class SessionHost: Sendable {
         self.pairings = store.pairings ?? PairingsInMemory()
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
-        self.callWatch = CallWatch(limit: settings.handlerDeadline) { app, call in
+        let observeDeadline = settings.observeDeadline
+        self.callWatch = CallWatch(limit: settings.handlerDeadline, observeDeadline: observeDeadline) { app, call in
             report(
                 """
                 \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; now it \
                 is called on other threads
                 """)
         }
-        self.effectWatch = CallWatch(limit: settings.effectDeadline)
+        self.effectWatch = CallWatch(limit: settings.effectDeadline, observeDeadline: observeDeadline)
         self.effects = EffectQueue(limit: settings.effectLimit)
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)

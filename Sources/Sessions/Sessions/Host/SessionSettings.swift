@@ -53,6 +53,10 @@ public struct SessionSettings: Sendable {
     /// Traces the calls of coordinators and the commits; `nil` for no traces.
     public var tracer: (any Tracer)?
 
+    /// How long a change is attempted that other servers prevent again and again.
+    package var attemptTime = Duration.seconds(5)
+    package var observeDeadline: DeadlineObserver?
+
     public init() {}
 
     /// In whole seconds, as clients see it.

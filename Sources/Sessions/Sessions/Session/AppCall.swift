@@ -20,6 +20,10 @@ public struct SlowTransition: Equatable, Sendable {
     }
 }
 
+/// For tests: receives, for each call of an app that has suspended, what happens at its deadline, so that a test can let
+/// the deadline pass at a certain moment.
+package typealias DeadlineObserver = @Sendable (_ pass: @escaping @Sendable () -> Void) -> Void
+
 /// The time limit for calls of apps, and the number of calls that exceed it.
 package final class CallWatch: Sendable {
     /// For all functions of one transition together.
@@ -27,12 +31,15 @@ package final class CallWatch: Sendable {
     /// Called with a function that has blocked a thread that serves connections. `nil` if no such thread makes the
     /// calls: then nothing is learned about how functions behave.
     let reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)?
+    fileprivate let observeDeadline: DeadlineObserver?
     private let late = Atomic(0)
 
     package init(
-        limit: Duration, reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)? = nil
+        limit: Duration, observeDeadline: DeadlineObserver? = nil,
+        reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)? = nil
     ) {
         self.limit = limit
+        self.observeDeadline = observeDeadline
         self.reportBlocking = reportBlocking
     }
 
@@ -203,10 +210,10 @@ private final class AppCall: CallObserver {
             // It has blocked this thread.
             return passed < watch.limit ? ending : .late(slowTransition(nil))
         }
-        let timer = HandlerPool.shared.timer(after: watch.limit - passed) { [self] in
-            if expire() { task.cancel() }
-        }
+        let giveUp = { @Sendable [self] in if expire() { task.cancel() } }
+        let timer = HandlerPool.shared.timer(after: watch.limit - passed, giveUp)
         defer { timer.cancel() }
+        watch.observeDeadline?(giveUp)
         return await settled()
     }
 
@@ -224,6 +231,7 @@ private final class AppCall: CallObserver {
         let giveUp = { @Sendable [self] in if expire() { task.cancel() } }
         let timer = HandlerPool.shared.timer(after: watch.limit, giveUp)
         defer { timer.cancel() }
+        watch.observeDeadline?(giveUp)
         return await withTaskCancellationHandler {
             await settled()
         } onCancel: {

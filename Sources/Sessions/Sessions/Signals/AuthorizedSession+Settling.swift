@@ -27,7 +27,9 @@ extension AuthorizedSession {
         let known = Set(before.navigation.pending.map(\.number))
         let deadline = ContinuousClock.now + limit
         var state = try session.live.current(for: nil, at: host.now())
-        let own = state.effects.subtracting(known)
+        // An effect may have ended before the state was read.
+        let began = state.version == outcome.version ? state : (try? await session.past(outcome.version)) ?? state
+        let own = began.effects.subtracting(known)
         guard !own.isEmpty else { return nil }
         while !own.isDisjoint(with: state.effects), .now < deadline, !hasGone(), !host.feed.isClosed {
             state = try await session.state(after: state.tag, within: deadline - .now, unless: hasGone).state

@@ -1,6 +1,5 @@
 import Coordinators
 import CoordinatorsTesting
-import Foundation
 import Testing
 
 /// A coordinator's events on the screens of its descendants.
@@ -66,7 +65,7 @@ import Testing
 }
 
 /// What no rule forbids, and an author hardly wants.
-@Suite struct FindingTests {
+@Suite(.simulatedTime) struct FindingTests {
     /// Presents a flow that nothing ends, and pushes under it.
     struct TrapCoordinator: Coordinator {
         enum Event: NavigationEvent, CaseIterable { case fall, peek }
@@ -120,18 +119,19 @@ import Testing
         func start(_ navigator: inout Navigator) { navigator.push(Screen("bed")) }
 
         func handle(_ event: Event, _ navigator: inout Navigator) async throws {
+            let time = SimulatedTime.current
             switch event {
-            case .block: usleep(1_100_000)
+            case .block: time.pass(.milliseconds(1100))
             case .blockAfterWait:
-                try await Task.sleep(for: .milliseconds(1))
-                usleep(1_100_000)
+                await time.passSuspended(.milliseconds(1))
+                time.pass(.milliseconds(1100))
             case .blockAndFail:
-                usleep(1_100_000)
+                time.pass(.milliseconds(1100))
                 throw TestError()
             case .wait:
-                usleep(100_000)
-                try await Task.sleep(for: .milliseconds(1100))
-                usleep(100_000)
+                time.pass(.milliseconds(600))
+                await time.passSuspended(.milliseconds(1100))
+                time.pass(.milliseconds(600))
             case .hurry: navigator.push(Screen("door"))
             }
         }

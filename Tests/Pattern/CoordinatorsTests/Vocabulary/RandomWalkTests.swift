@@ -208,7 +208,7 @@ private struct PromisingCoordinator: Coordinator {
     }
 }
 
-@Suite struct RandomWalkTests {
+@Suite(.simulatedTime) struct RandomWalkTests {
     private static let risky = App(
         "risky", root: { RiskyCoordinator() }, coordinators: [GhostCoordinator.self])
     static let wanderer = App("wanderer", root: { WandererCoordinator() }, coordinators: [TentsCoordinator.self])

@@ -75,7 +75,7 @@ private struct BookshelfCoordinator: Coordinator {
     }
 }
 
-@Suite struct RowTests {
+@Suite(.simulatedTime) struct RowTests {
     private static let app = App("shelf", root: { BookshelfCoordinator() })
 
     private func open() async throws -> CoordinatorTester { try await CoordinatorTester(RowTests.app) }

@@ -10,12 +10,6 @@ final class ReplicaClients: Sendable {
         var answered = 0
         /// Requests that were sent again, by the reason.
         var again: [String: Int] = [:]
-        /// Of answered attempts, except at servers that were kept from working then.
-        var times: [Duration] = []
-
-        func percentile(_ share: Double) -> Duration {
-            times.isEmpty ? .zero : times.sorted()[min(times.count - 1, Int(Double(times.count) * share))]
-        }
     }
 
     let sessions: [ReplicaHistory]
@@ -23,8 +17,6 @@ final class ReplicaClients: Sendable {
     private let numbers = Atomic(0)
     private let isEnding = Atomic(false)
     private let figures = Mutex(Figures())
-    /// The ports of servers that are kept from working, and until when they were.
-    private let hindered = Mutex<[Int: ContinuousClock.Instant?]>([:])
 
     /// - Parameters:
     ///   - count: of sessions.
@@ -33,8 +25,12 @@ final class ReplicaClients: Sendable {
         self.ports = ports
         let client = BlockingClient(port: ports[0])
         sessions = try (0..<count).map { _ in
-            let reply = client.call("POST", "/v1/sessions", body: #"{"app":"\#(app)"}"#)
-            guard let reply, reply.status == 201, let id = reply.member("id"), let token = reply.member("token") else {
+            var reply: Reply?
+            try waitUntil {
+                reply = client.call("POST", "/v1/sessions", body: #"{"app":"\#(app)"}"#)
+                return reply?.status == 201
+            }
+            guard let id = reply?.member("id"), let token = reply?.member("token") else {
                 throw TestFailure("no session: \(reply?.text ?? "cut")")
             }
             return ReplicaHistory(id: id, token: token)
@@ -43,14 +39,34 @@ final class ReplicaClients: Sendable {
 
     var results: Figures { figures.withLock { $0 } }
 
-    /// Runs clients on threads of their own while the body runs, and until each has finished its last event.
+    /// Waits until so many more requests have been answered.
+    func answer(_ count: Int) async throws {
+        let goal = results.answered + count
+        try await eventually { results.answered >= goal }
+    }
+
+    /// Runs clients on threads of their own, each of which sends all its requests to one server, as many to each.
     ///
-    /// - Parameter isPinned: whether each client sends all its requests to one server, as many to each.
-    func run(_ count: Int = 12, isPinned: Bool = false, _ body: () async throws -> Void) async throws {
-        isEnding.store(false, ordering: .relaxed)
+    /// - Parameter steps: how many requests each sends.
+    func runPinned(_ count: Int, steps: Int) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<count {
-                let ports = isPinned ? [ports[number % ports.count]] : ports
+                group.addTask { [self] in
+                    try await blocking { [self] in
+                        let client = BlockingClient(port: ports[number % ports.count])
+                        for _ in 0..<steps { step([client]) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Runs clients on threads of their own while the body runs, and until each has finished its last event.
+    func run(_ count: Int = 12, _ body: () async throws -> Void) async throws {
+        isEnding.store(false, ordering: .relaxed)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
                 group.addTask { [self] in
                     try await blocking { [self] in
                         let clients = ports.map { BlockingClient(port: $0) }
@@ -67,24 +83,16 @@ final class ReplicaClients: Sendable {
         }
     }
 
-    /// Notes that a server is kept from working while the body runs.
-    func hindering(_ port: Int, _ body: () async throws -> Void) async throws {
-        hindered.withLock { $0[port] = .some(nil) }
-        try await body()
-        hindered.withLock { $0[port] = .some(.now) }
-    }
-
-    private func isHindered(_ port: Int, since start: ContinuousClock.Instant) -> Bool {
-        guard let end = hindered.withLock({ $0[port] }) else { return false }
-        return end.map { $0 > start } ?? true
-    }
-
     /// Checks all histories. Call when no client runs.
     func check() throws -> [String] {
         var faults = results.faults
         for (index, session) in sessions.enumerated() {
             let client = BlockingClient(port: ports[index % ports.count])
-            let reply = client.call("GET", session.path, token: session.token)
+            var reply: Reply?
+            try waitUntil {
+                reply = client.call("GET", session.path, token: session.token)
+                return reply?.status == 200
+            }
             faults += session.check(last: reply?.version ?? 0)
         }
         return faults
@@ -103,18 +111,17 @@ final class ReplicaClients: Sendable {
         let start = ContinuousClock.now
         let client = clients[Int.random(in: clients.indices)]
         let reply = client.call("GET", session.path, token: session.token)
-        if let reply, isAnswered(reply, client, since: start) { note(reply, session, client, since: start) }
+        if isAnswered(reply), let reply, reply.status == 200 { note(reply, session, client, since: start) }
     }
 
     private func post(_ session: ReplicaHistory, _ clients: [BlockingClient]) {
         let value = numbers.add(1, ordering: .relaxed).newValue
         let start = ContinuousClock.now
         while true {
-            let attempt = ContinuousClock.now
             let client = clients[Int.random(in: clients.indices)]
             let reply = client.call(
                 "POST", "\(session.path)/events", token: session.token, key: "key-\(value)", body: event(value))
-            if isAnswered(reply, client, since: attempt) {
+            if isAnswered(reply) {
                 if let reply, reply.status == 200 { note(reply, session, client, value, since: start) }
                 return
             }
@@ -128,16 +135,13 @@ final class ReplicaClients: Sendable {
         let start = ContinuousClock.now
         var answers: [Reply] = []
         while answers.isEmpty {
-            let attempt = ContinuousClock.now
             let begun = clients.filter {
                 $0.begin(
                     "POST", "\(session.path)/events", token: session.token, key: "key-\(value)", body: event(value))
             }
             for client in begun {
                 let reply = client.finish()
-                // Read one after the other: a server that is kept from working delays what is read after it.
-                let isTimed = !begun.contains { isHindered($0.port, since: attempt) }
-                if isAnswered(reply, client, since: attempt, isTimed: isTimed), let reply { answers.append(reply) }
+                if isAnswered(reply), let reply { answers.append(reply) }
             }
             if answers.isEmpty { usleep(.random(in: 5_000...40_000)) }
         }
@@ -152,8 +156,9 @@ final class ReplicaClients: Sendable {
         _ reply: Reply, _ session: ReplicaHistory, _ client: BlockingClient, _ value: Int? = nil,
         since start: ContinuousClock.Instant
     ) {
-        let shown = reply.text.firstMatch(of: /"value":(-?\d+)/).flatMap { Int($0.output.1) }
-        guard let version = reply.version, let shown else { return fault("not a state: \(reply.text)") }
+        guard let version = reply.version, let shown = reply.integer("value") else {
+            return fault("not a state: \(reply.text)")
+        }
         if let value, value != shown { fault("the answer to \(value) shows \(shown)") }
         session.add(
             isEvent: value != nil, version: version, value: shown, since: start, isReplay: reply.isReplay,
@@ -161,19 +166,15 @@ final class ReplicaClients: Sendable {
     }
 
     /// Whether a request is answered, or a fault; otherwise it may be sent again.
-    private func isAnswered(
-        _ reply: Reply?, _ client: BlockingClient, since start: ContinuousClock.Instant, isTimed: Bool = true
-    ) -> Bool {
-        let time = !isTimed || isHindered(client.port, since: start) ? nil : ContinuousClock.now - start
-        return figures.withLock { figures in
+    private func isAnswered(_ reply: Reply?) -> Bool {
+        figures.withLock { figures in
             switch reply?.status {
             case 200:
                 figures.answered += 1
-                if let time { figures.times.append(time) }
                 return true
             case nil:
                 figures.again["cut", default: 0] += 1
-            case 503, 429:
+            case 503, 504, 429:
                 let reason = reply?.text.firstMatch(of: /:problem:([a-z-]+)/).map { String($0.output.1) } ?? "503"
                 figures.again[reason, default: 0] += 1
             case let status?:

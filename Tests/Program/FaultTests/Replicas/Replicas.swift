@@ -79,12 +79,19 @@ final class Replicas: Sendable {
     func waitUntilServing() async throws {
         for port in ports {
             let client = BlockingClient(port: port)
+            try await eventually {
+                client.call("POST", "/v1/sessions", body: #"{"app":"numbers"}"#)?.status == 201
+            }
+        }
+    }
+
+    /// Waits until the standby has replayed everything that is committed now. Nobody may write meanwhile.
+    func waitUntilStandbyHasAll() async throws {
+        let primary = primary
+        let end = try await blocking { try primary.query("SELECT pg_current_wal_lsn()") }
+        try await eventually {
             try await blocking {
-                for _ in 0..<1500 {
-                    if client.call("POST", "/v1/sessions", body: #"{"app":"numbers"}"#)?.status == 201 { return }
-                    usleep(20_000)
-                }
-                throw TestFailure("not serving half a minute after the failover")
+                try primary.query("SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= '\(end)'") != "0"
             }
         }
     }

@@ -10,6 +10,7 @@ import coordinator.client.NavigationSession
 import coordinator.client.Opening
 import coordinator.client.Outcome
 import coordinator.client.SessionStorage
+import coordinator.client.Settings
 import coordinator.client.Settled
 import coordinator.client.Settlement
 import coordinator.client.Waiting
@@ -20,9 +21,11 @@ import java.net.URI
 import java.util.concurrent.ConcurrentLinkedQueue
 import kotlin.concurrent.thread
 import kotlin.system.exitProcess
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
-import kotlin.time.TimeSource
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.cancelChildren
@@ -31,6 +34,7 @@ import kotlinx.coroutines.delay
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
+import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
@@ -44,7 +48,7 @@ fun main(arguments: Array<String>): Unit = runBlocking {
         "A deadline counts in the queue, and a hanging connection is shown" to ::waitsNoLonger,
     )
     val failures = behaviours.count { (name, behaviour) ->
-        val result = runCatching { withTimeout(30.seconds) { behaviour(Network(server)) } }
+        val result = runCatching { withTimeout(10.minutes) { behaviour(Network(server)) } }
         result.onFailure { println("$name: $it") }.isFailure
     }
     if (failures > 0) exitProcess(1)
@@ -53,21 +57,22 @@ fun main(arguments: Array<String>): Unit = runBlocking {
 }
 
 private suspend fun followsAfterSignIn(network: Network): Unit = coroutineScope {
-    val client = NavigationClient(network.url, MemoryStorage())
+    val client = client(network)
     val session = opened(client.open("shop"))
     goToSignIn(session)
     launch { session.follow() }
-    until("the first stream") { network.streams() == 1 }
+    until("the first stream") { network.streams() >= 1 }
     val waits = waits(client)
     check(session.post(SIGN_IN) is Outcome.Done)
-    until("the second stream", within = 400) { network.streams() == 2 }
-    check(waits.isEmpty()) { "it has waited: $waits" }
+    until("the second stream") { network.streams() >= 2 }
+    // Without a pause, it is an answer that has taken long.
+    check(waits.none { it.pause > Duration.ZERO }) { "it has waited: $waits" }
     coroutineContext.cancelChildren()
 }
 
 private suspend fun leavesTheStorage(network: Network) {
     val storage = MemoryStorage()
-    val client = NavigationClient(network.url, storage)
+    val client = client(network, storage)
     val before = opened(client.open("shop"))
     client.forget()
     check(before.post(PRODUCT) == Outcome.Over("forgotten")) { "the old session is not over" }
@@ -85,24 +90,24 @@ private suspend fun keepsKeysAlone(network: Network) {
         override fun load(): String? = saved.lastOrNull()
         override fun save(text: String?) { saved += text.orEmpty() }
     }
-    val session = opened(NavigationClient(network.url, storage).open("shop"))
+    val session = opened(client(network, storage).open("shop"))
     goToSignIn(session)
     val count = saved.size
     check(session.post(SIGN_IN) is Outcome.Done)
     check(saved.none { "correct horse" in it }) { "the password is in the storage" }
     // As if the app had been killed before the answer.
     val killed = MemoryStorage().also { it.save(saved.elementAt(count)) }
-    val settled = (NavigationClient(network.url, killed).resume() as? Opening.Opened)?.settled
+    val settled = (client(network, killed).resume() as? Opening.Opened)?.settled
     check(settled == Settlement.CARRIED_OUT) { "it became $settled" }
 }
 
 private suspend fun settlesLater(network: Network): Unit = coroutineScope {
-    val client = NavigationClient(network.url, MemoryStorage())
+    val client = client(network)
     val session = opened(client.open("shop"))
     val said = ConcurrentLinkedQueue<Settled>()
     launch(Dispatchers.Unconfined) { session.settlements.collect { said += it } }
     launch { session.follow() }
-    until("the stream") { network.streams() == 1 }
+    until("the stream") { network.streams() >= 1 }
     network.swallow()
     val outcome = session.post(PRODUCT, 1.seconds)
     check(outcome is Outcome.Withdrawn && outcome.settlement == Settlement.UNKNOWN) { "it is $outcome" }
@@ -114,18 +119,16 @@ private suspend fun settlesLater(network: Network): Unit = coroutineScope {
 }
 
 private suspend fun waitsNoLonger(network: Network): Unit = coroutineScope {
-    val client = NavigationClient(network.url, MemoryStorage())
+    val client = client(network)
     val session = opened(client.open("shop"))
     val waits = waits(client)
     network.swallow()
-    val first = launch { session.post(PRODUCT, 4.seconds) }
-    until("the first tap") { network.taps() == 1 }
-    val begun = TimeSource.Monotonic.markNow()
+    launch { session.post(PRODUCT, 1.hours) }
+    until("the first tap") { network.taps() >= 1 }
+    // If its deadline began with its turn, this would hang.
     val queued = session.post(PRODUCT, 500.milliseconds)
     check(queued is Outcome.Withdrawn && queued.settlement == Settlement.NOT_CARRIED_OUT) { "it is $queued" }
-    check(begun.elapsedNow() < 2.seconds) { "it has waited for ${begun.elapsedNow()}" }
-    first.join()
-    check(waits.isNotEmpty()) { "a hanging connection is not shown" }
+    until("a hanging connection is shown") { waits.isNotEmpty() }
     check(waits.none { it.pause.isNegative() }) { "negative pauses: $waits" }
     coroutineContext.cancelChildren()
 }
@@ -142,6 +145,10 @@ private suspend fun goToSignIn(session: NavigationSession) {
     }
 }
 
+/** A client whose taps have time. */
+private fun client(network: Network, storage: SessionStorage = MemoryStorage()) =
+    NavigationClient(network.url, storage, settings = Settings(deadline = 1.hours))
+
 private fun opened(opening: Opening?): NavigationSession =
     (opening as? Opening.Opened)?.session ?: error("not opened: $opening")
 
@@ -152,12 +159,9 @@ private fun CoroutineScope.waits(client: NavigationClient): Collection<Waiting> 
     return waits
 }
 
-private suspend fun until(what: String, within: Int = 10_000, condition: () -> Boolean) {
-    val begun = TimeSource.Monotonic.markNow()
-    while (!condition()) {
-        check(begun.elapsedNow() < within.milliseconds) { "$what: not after $within ms" }
-        delay(5)
-    }
+private suspend fun until(what: String, condition: () -> Boolean) {
+    val isSo = withTimeoutOrNull(9.minutes) { while (!condition()) delay(5) }
+    check(isSo != null) { "$what: not after minutes" }
 }
 
 /** A network between the app and the server, which can swallow everything without closing a connection. */

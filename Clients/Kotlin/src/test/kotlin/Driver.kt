@@ -44,8 +44,7 @@ fun main(arguments: Array<String>): Unit = runBlocking {
 }
 
 private suspend fun walk(options: Map<String, String>, drawsEarly: Boolean) {
-    val settings = Settings(drawsEarly = drawsEarly)
-        .let { settings -> options["--deadline"]?.let { settings.copy(deadline = it.toDouble().seconds) } ?: settings }
+    val settings = Settings(deadline = (options["--deadline"] ?: "3600").toDouble().seconds, drawsEarly = drawsEarly)
     val client = NavigationClient(
         URI(options.getValue("--server")), FileStorage(Path.of(options.getValue("--storage"), "session")),
         settings = settings)
