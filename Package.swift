@@ -218,7 +218,8 @@ for target in package.targets where target.path == nil {
     target.path = "\(target.isTest ? "Tests" : "Sources")/\(floor)/\(target.name)"
 }
 // Most of the tests' time is spent in these: in a build for tests they are optimized, and still check their assertions.
-let optimized = Context.environment["COORDINATORD_TESTS"] == nil ? [] : ["ByteText", "JSONCoding", "Coordinators", "SQLite"]
+let isForTests = Context.environment["COORDINATORD_TESTS"] != nil
+let optimized = isForTests ? ["ByteText", "JSONCoding", "Coordinators", "SQLite"] : []
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",
