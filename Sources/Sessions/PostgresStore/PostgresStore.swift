@@ -252,6 +252,13 @@ public final class PostgresStore: WritableStore {
         }
     }
 
+    public func leaveEffects(of sessions: [SessionID]) async throws(StoreError) {
+        let replica = state.replica
+        try await upkeep.run { link throws(PostgresError) in
+            try WakeQueries.leaveEffects(of: sessions, from: replica, link)
+        }
+    }
+
     /// Reports a damaged session the first time.
     private func reportingDamage<Value>(
         of id: SessionID, _ read: () throws(StoreError) -> Value

@@ -68,6 +68,23 @@ import Testing
         await other.close()
     }
 
+    @Test func `effects that a server cannot perform are performed by another one`() async throws {
+        let database = try await Database()
+        let (older, newer) = (try await database.open(), try await database.open())
+        try await database.rejuvenate()
+        _ = await newer.commit([try WakeTests.change(1, hasEffects: true), try WakeTests.change(2, hasEffects: true)])
+        try await WakeTests.moveEffects(database)
+        try await database.query("DELETE FROM replicas WHERE id = 77")
+        #expect(try await older.sessionsWithEffects(after: nil, limit: 9) == [.make(1), .make(2)])
+
+        try await older.leaveEffects(of: [.make(2)])
+
+        #expect(try await newer.sessionsWithEffects(after: nil, limit: 9) == [.make(2)])
+        #expect(try await older.sessionsWithEffects(after: nil, limit: 9) == [.make(1)])
+        await older.close()
+        await newer.close()
+    }
+
     @Test func `the effects of a server that is gone are taken over by one other, page by page`() async throws {
         let database = try await Database()
         let (one, other) = (try await database.open(), try await database.open())

@@ -186,14 +186,15 @@ struct JobsHost {
 
     init(
         _ desk: Desk = Desk(), on store: MemoryStore = MemoryStore(), retention: Retention = Retention(),
-        showsErrors: Bool = true, clock: WallClock? = nil,
+        version: Int = 1, showsErrors: Bool = true, clock: WallClock? = nil,
         _ change: (inout SessionSettings) -> Void = { _ in }
     ) {
         var dependencies = Dependencies()
         dependencies.register(Desk.self) { _ in desk }
         dependencies.register(Refusals.self) { _ in Refusals() }
         let app = App(
-            "jobs", root: { JobsCoordinator() }, coordinators: [HelperCoordinator.self], dependencies: dependencies,
+            "jobs", version: version, root: { JobsCoordinator() }, coordinators: [HelperCoordinator.self],
+            dependencies: dependencies,
             onError: { _, _ in showsErrors ? Alert("Sorry", buttons: [AlertButton("ok", title: "OK")]) : nil })
         precondition(app.problems.isEmpty, "\(app.problems)")
         var settings = SessionSettings.unhurried
@@ -255,7 +256,47 @@ extension AuthorizedSession {
     }
 }
 
+/// Fetches a text that is larger than a session may be.
+private struct ReaderCoordinator: Coordinator {
+    var text = ""
+    var failures: [String] = []
+
+    enum Event: NavigationEvent, CaseIterable { case fetch }
+    enum Signal: NavigationSignal { case fetched(String) }
+    enum Effect: NavigationEffect { case fetch }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("reader")) }
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.perform(Effect.fetch) }
+    func perform(_ effect: Effect, in context: EffectContext) -> Signal? {
+        .fetched(String(repeating: "x", count: 100_000))
+    }
+    mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {
+        if case .fetched(let text) = signal { self.text = text }
+    }
+    mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
+        if case NavigationError.stateLimit = error { failures.append("too large") } else { failures.append("\(error)") }
+    }
+    func render(_ screen: inout Screen, in context: NavigationContext) {
+        screen.params["failures"] = .array(failures.map(JSON.string))
+    }
+}
+
 @Suite struct EffectTests {
+    @Test func `an effect whose result would make its session too large has failed, at once`() async throws {
+        var settings = SessionSettings.unhurried
+        settings.retryPause = .seconds(3600)
+        let app = App("reader", root: { ReaderCoordinator() })
+        let host = SessionHost(apps: [app], store: MemoryStore(), settings: settings)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+
+        try await session.post("fetch")
+
+        try await eventually { try session.pendingIDs == [] }
+        #expect(try session.state().navigation.visible?.screen.params["failures"] == ["too large"])
+        #expect(host.measures.signals[.effectFailed] == 1)
+    }
+
     @Test func `an effect runs outside the turn, and its outcome is a version of its own`() async throws {
         let jobs = JobsHost()
         let session = try await jobs.session()
@@ -581,6 +622,23 @@ extension AuthorizedSession {
             try await eventually { jobs.host.measures.signals[.timerFired] == 7 }
         }
         #expect(try session.log == ["reminded"])
+    }
+
+    @Test(arguments: [false, true])
+    func `a timer that an older version of the app cannot fire waits for no longer than that runs`(
+        isShared: Bool
+    ) async throws {
+        let (clock, store) = (WallClock(), MemoryStore(isShared: isShared))
+        let newer = JobsHost(on: store, version: 2, clock: clock)
+        let session = try await newer.session()
+        try await session.post("remind", ["milliseconds": 60_000])
+        clock.move(by: 2)
+
+        let older = JobsHost(on: store, clock: clock)
+        try await older.running { try await older.fireTimers() }
+
+        #expect(store.dueTimers(at: clock.now, limit: 10).map(\.session) == [session.id])
+        try await newer.running { try await eventually { try session.log == ["reminded"] } }
     }
 
     @Test func `a timer beyond the session's expiry never fires`() async throws {

@@ -60,6 +60,16 @@ enum WakeQueries {
         return PastQueries.ids(try link.run(performing, values, within: .seconds(5)))
     }
 
+    private static let leaving = PostgresStatement(
+        "leave-effects",
+        "UPDATE sessions SET replica = \(nobody) WHERE id = ANY ($1::text[]) AND replica = $2")
+
+    static func leaveEffects(
+        of sessions: [SessionID], from replica: Int, _ link: DatabaseLink
+    ) throws(PostgresError) {
+        _ = try link.run(leaving, [.texts(sessions.map(\.text)), .integer(replica)], within: .seconds(5))
+    }
+
     /// Stands for a replica that is gone: of sessions that are inserted, nobody performs the effects yet.
     static let nobody = 0
 }

@@ -130,11 +130,18 @@ extension SessionHost {
         for attempt in 1... {
             let isLast = attempt > SessionSettings.retriesOfSignals
             do throws(SessionError) {
-                let isApplied =
-                    try await apply(.effect(key.number, outcome), to: key.session, showsErrors: isLast) != nil
+                // The error of a failed effect is an alert at once, unless its coordinator handles it.
+                let isApplied = try await apply(
+                    .effect(key.number, outcome), to: key.session, showsErrors: isLast || outcome.isFailure) != nil
                 return isCleanUp ? () : measures.signals.count(isApplied ? outcome.happening : .effectDiscarded)
             } catch {
                 if isCleanUp, error == .ended || error == .expired { return await finishCleanUp(key) }
+                // It would be refused each time, so the effect has failed.
+                if case .refused(let limit, _) = error, limit.isLimit {
+                    guard !outcome.isFailure else { return await drop(key, because: error) }
+                    report("session \(key.session.text): the result of an effect is refused: \(limit)")
+                    return await carryOut(.failed(limit), of: key, isCleanUp: isCleanUp)
+                }
                 guard error.isAboutSignal || error.isTemporary else { return }
                 if error.isAboutSignal, isLast { return await drop(key, because: error) }
             }
@@ -166,9 +173,10 @@ extension SessionHost {
     public func fireTimers() async {
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled {
-                let limit = timers.count + SessionSettings.timersOfRound
+                let left = timers.left(at: now())
+                let limit = timers.count + left.count + SessionSettings.timersOfRound
                 let due = (try? await store.dueTimers(at: now(), limit: limit)) ?? []
-                var round = due.filter(isOwn)[...]
+                var round = due.filter { isOwn($0) && !left.contains($0.session) }[...]
                 var hasFired = false
                 while let timer = round.first, !Task.isCancelled {
                     guard timers.count < SessionSettings.timersAtOnce else {
@@ -236,6 +244,8 @@ extension SessionHost {
             case .ended, .expired, .unauthorized:
                 timers.forgetFailures(of: timer.session)
                 await endIfExpired(timer)
+            // A server with a newer version of the app finds it due: another one, or this one after an update.
+            case .newerApp where timers.leave(timer.session, until: now() + 60): break
             // Nothing that this server could do makes a difference soon.
             default: await postpone(timer, until: now() + (error.isTemporary ? 1 : 60))
             }
@@ -261,6 +271,8 @@ extension SessionHost {
 final class TimersUnderWay: Sendable {
     private struct State {
         var sessions: Set<SessionID> = []
+        /// Sessions whose timers this server cannot fire, and when it tries again.
+        var left: [SessionID: Date] = [:]
         var failures: [SessionID: (timer: Int, count: Int)] = [:]
     }
 
@@ -272,6 +284,26 @@ final class TimersUnderWay: Sendable {
     func begin(_ session: SessionID) -> Bool { state.withLock { $0.sessions.insert(session).inserted } }
 
     func end(_ session: SessionID) { state.withLock { _ = $0.sessions.remove(session) } }
+
+    /// Leaves a session's timers to other servers for a while. So many only that what is read of them each time stays
+    /// small.
+    ///
+    /// - Returns: `false` if it leaves as many as it may.
+    func leave(_ session: SessionID, until time: Date) -> Bool {
+        state.withLock { state in
+            guard state.left.count < 1000 else { return false }
+            state.left[session] = time
+            return true
+        }
+    }
+
+    /// The sessions whose timers are left to others.
+    func left(at now: Date) -> Set<SessionID> {
+        state.withLock { state in
+            if !state.left.isEmpty { state.left = state.left.filter { $0.value > now } }
+            return Set(state.left.keys)
+        }
+    }
 
     /// - Parameter timer: its number.
     func failures(of timer: Int, in session: SessionID) -> Int {
@@ -294,6 +326,16 @@ extension EffectOutcome {
     fileprivate var happening: SignalMeasures.Happening { isFailure ? .effectFailed : .effectEnded }
 
     var isFailure: Bool { if case .failed = self { true } else { false } }
+}
+
+extension NavigationError {
+    /// Whether a transition would make the session too large.
+    fileprivate var isLimit: Bool {
+        switch self {
+        case .stateLimit, .stackLimit, .depthLimit, .workLimit: true
+        default: false
+        }
+    }
 }
 
 extension SessionError {

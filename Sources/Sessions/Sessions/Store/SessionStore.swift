@@ -120,6 +120,9 @@ public protocol SessionStore: Sendable {
     /// - Returns: no sessions at the end.
     func sessionsWithEffects(after last: SessionID?, limit: Int) async throws(StoreError) -> [SessionID]
 
+    /// Leaves the effects of these sessions, which this server cannot perform, to the other servers of a shared store.
+    func leaveEffects(of sessions: [SessionID]) async throws(StoreError)
+
     /// Stops the store's background work. The store may not be used afterwards.
     func close() async
 }
@@ -270,6 +273,8 @@ extension SessionStore {
     public var clockOffset: TimeInterval { 0 }
 
     public var pairings: (any PairingStore)? { nil }
+
+    public func leaveEffects(of sessions: [SessionID]) {}
 
     public func isCurrent(_ stamp: SessionStamp, of id: SessionID) -> Bool { true }
 
