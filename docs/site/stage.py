@@ -17,7 +17,7 @@ CONTENTS = {
     "Operation": ["operating", "settings", "capacity", "containers", "kubernetes", "scaling", "backup", "secrets", "metrics",
                   "logging", "tracing"],
     "Reliance": ["guarantees", "security", "compared"],
-    "Project": ["CHANGELOG", "design", "Benchmarks/README", "CONTRIBUTING", "releasing"],
+    "Project": ["CHANGELOG", "design", "testing", "Benchmarks/README", "CONTRIBUTING", "releasing"],
 }
 # Where each file of the repository is on the site.
 places = {path: path.relative_to("docs") for path in pathlib.Path("docs").rglob("*.md")}
