@@ -131,8 +131,9 @@ extension SessionHost {
             let isLast = attempt > SessionSettings.retriesOfSignals
             do throws(SessionError) {
                 // The error of a failed effect is an alert at once, unless its coordinator handles it.
-                let isApplied = try await apply(
-                    .effect(key.number, outcome), to: key.session, showsErrors: isLast || outcome.isFailure) != nil
+                let isApplied =
+                    try await apply(
+                        .effect(key.number, outcome), to: key.session, showsErrors: isLast || outcome.isFailure) != nil
                 return isCleanUp ? () : measures.signals.count(isApplied ? outcome.happening : .effectDiscarded)
             } catch {
                 if isCleanUp, error == .ended || error == .expired { return await finishCleanUp(key) }
