@@ -76,7 +76,7 @@ extension TransitionRun {
         let before = state.alerts
         if cause == .event {
             state.restartIdleTimers(at: now)
-        } else if before.count >= NavigationState.alertLimit, let failure = objection.failure {
+        } else if before.count >= app.limits.alerts, let failure = objection.failure {
             throw failure
         }
         try check(objection.alert) { reason in

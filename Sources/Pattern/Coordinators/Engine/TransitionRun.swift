@@ -42,6 +42,8 @@ public struct TransitionRun: Sendable {
     public var wrapper: CallWrapper?
     /// `nil` if nobody limits the calls.
     package var observer: (any CallObserver)?
+    /// `nil` unless a test looks into the transition.
+    package var probe: (any TransitionProbe)?
     /// The posted event; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// What the transition is made for. If it is no event, `event` has the signal's name, or the effect's.
@@ -182,7 +184,7 @@ public struct TransitionRun: Sendable {
             case .call(_, let id), .perform(_, let id), .selectTab(_, _, let id), .passOn(_, let id): id
             }
         stepsTaken += 1
-        guard stepsTaken <= TransitionRun.stepLimit else {
+        guard stepsTaken <= app.limits.steps else {
             throw .runawayTransition(coordinator: state[id]?.name ?? removed.last { $0.id == id }?.name ?? "")
         }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
@@ -195,7 +197,9 @@ public struct TransitionRun: Sendable {
         case .call(.shouldSelectTab(let tab, let screen), _):
             try await callShouldSelectTab(tab, ofScreen: screen, at: index)
         case .call(let call, _): try await perform(call, at: index)
-        case .perform(let request, _): try perform(request, by: state.coordinators[index])
+        case .perform(let request, _):
+            try perform(request, by: state.coordinators[index])
+            probe?.didPerform(by: id, state)
         case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
         case .passOn(let link, _): passOn(link, from: id)
         }
@@ -240,7 +244,8 @@ public struct TransitionRun: Sendable {
     }
 
     func navigator(for coordinator: LivingCoordinator) -> Navigator {
-        Navigator(
+        probe?.willCall(coordinator.id, in: state)
+        return Navigator(
             for: coordinator, in: state, now: now, address: event?.address, dependencies: app.dependencies,
             origin: origin)
     }
@@ -376,6 +381,31 @@ extension TransitionRun.Call {
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))
     }
+}
+
+/// Looks into a transition, for tests: the state says nothing of what came and went in between.
+package protocol TransitionProbe: AnyObject, Sendable {
+    /// A function of a coordinator is about to be called.
+    func willCall(_ coordinator: Int, in state: NavigationState)
+
+    /// A request of a coordinator was performed.
+    ///
+    /// - Parameter state: the one after it.
+    func didPerform(by coordinator: Int, _ state: NavigationState)
+}
+
+/// What a session of an app may have. Tests lower it, so that they reach it.
+package struct Limits: Sendable {
+    package var stack = NavigationState.stackLimit
+    package var depth = NavigationState.depthLimit
+    package var steps = TransitionRun.stepLimit
+    package var alerts = NavigationState.alertLimit
+    package var pending = NavigationState.pendingLimit
+    package var cleanUps = NavigationState.cleanUpLimit
+    /// Those of the apps that are declared from now on.
+    @TaskLocal package static var ofNewApps = Limits()
+
+    package init() {}
 }
 
 extension NavigationState {

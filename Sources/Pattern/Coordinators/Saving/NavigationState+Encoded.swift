@@ -74,7 +74,7 @@ extension NavigationState {
     }
 
     /// The size that `App.sizeLimit` bounds, in bytes.
-    func size(with screens: [PlacedScreen]) -> Int {
+    package func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count + shared.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }

@@ -138,7 +138,7 @@ package struct PendingLink: Sendable, Equatable {
     /// The id of the coordinator that keeps it; `nil` if it waits for the answer to an alert.
     let coordinator: Int?
 
-    var waitsForAnswer: Bool { coordinator == nil }
+    package var waitsForAnswer: Bool { coordinator == nil }
 }
 
 extension NavigationState {
@@ -267,7 +267,7 @@ public struct PresentedFlow: Sendable, Equatable {
     let presentation: Presentation
     public internal(set) var stack: ScreenStack
     /// The id of the coordinator that was presented; the flow ends with it.
-    let coordinator: Int
+    package let coordinator: Int
 
     public var style: Style { presentation.style }
     /// `nil` if that is left to the client.

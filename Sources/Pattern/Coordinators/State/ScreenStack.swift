@@ -2,7 +2,7 @@ public import JSONCoding
 
 /// A stack of screens, bottom first.
 public struct ScreenStack: Sendable, Equatable {
-    let id: Int
+    package let id: Int
     public internal(set) var screens: [PlacedScreen] = []
 }
 
@@ -150,9 +150,9 @@ public struct PlacedTabs: Sendable, Equatable {
     /// The position of the selected tab, from 0.
     public private(set) var selection: Int
     public internal(set) var items: [PlacedTab]
-    let back: TabBackRule
+    package let back: TabBackRule
     /// The positions that were selected before, each once, the most recent last. Kept only if `back` is `.history`.
-    var history: [Int] = []
+    package internal(set) var history: [Int] = []
 
     init(_ items: [PlacedTab], selection: Int = 0, back: TabBackRule, history: [Int] = []) {
         self.items = items

@@ -1,0 +1,75 @@
+// simulate: walks from many seeds, and prints what they find.
+//
+//     simulate engine [--seeds 1..<1000 | --seeds 7] [--steps 300] [--seconds 60] [--mutant NAME] [--trace FILE]
+//         [--ignore KIND]… [--raw]
+import Foundation
+import Simulation
+
+@main struct Simulate {
+    static func main() async {
+        var (seeds, steps, seconds): (Range<UInt64>, Int, Double?) = (1..<101, 300, nil)
+        var (trace, known, shortens): (String?, Set<String>, Bool) = (nil, [], true)
+        var arguments = CommandLine.arguments.dropFirst()
+        guard arguments.popFirst() == "engine" else { return usage() }
+        while let argument = arguments.popFirst() {
+            if argument == "--raw" {
+                shortens = false
+                continue
+            }
+            guard let value = arguments.popFirst() else { return usage() }
+            switch argument {
+            case "--seeds":
+                let parts = value.split(separator: "..<").compactMap { UInt64($0) }
+                guard let first = parts.first else { return usage() }
+                seeds = first..<(parts.count > 1 ? parts[1] : first + 1)
+            case "--steps": steps = Int(value) ?? steps
+            case "--seconds": seconds = Double(value)
+            case "--trace": trace = value
+            case "--ignore": known.insert(value)
+            case "--mutant": return print("There is no mutant “\(value)”.")
+            default: return usage()
+            }
+        }
+        await walk(seeds, steps, seconds, trace, known, shortens)
+    }
+
+    private static func usage() {
+        print("simulate engine [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]")
+    }
+
+    private static func walk(
+        _ seeds: Range<UInt64>, _ steps: Int, _ seconds: Double?, _ trace: String?, _ ignored: Set<String>,
+        _ shortens: Bool
+    ) async {
+        let file = trace.flatMap { path in
+            FileManager.default.createFile(atPath: path, contents: nil) ? FileHandle(forWritingAtPath: path) : nil
+        }
+        let clock = ContinuousClock()
+        let begin = clock.now
+        var (known, usage): (Set<String>, Usage) = (ignored, Usage())
+        var (total, refused, walks) = (0, 0, 0)
+        var shortening = Duration.zero
+        for seed in seeds {
+            if let seconds, (clock.now - begin - shortening) / .seconds(1) > seconds { break }
+            let report = await Simulation.walk(
+                seed: seed, steps: steps, ignoring: known, shortens: false,
+                trace: file.map { file in { file.write(Data("\($0)\n".utf8)) } })
+            total += report.steps
+            refused += report.refused
+            walks += 1
+            usage.add(report.usage)
+            guard !report.failures.isEmpty else { continue }
+            let passed = (clock.now - begin - shortening) / .seconds(1)
+            let start = clock.now
+            for failure in report.failures {
+                known.insert(failure.finding.kind)
+                print("FOUND \(failure.finding.kind) | seed \(seed) | step \(failure.steps.count) | \(total) steps | \(passed) s")
+                print(shortens ? await Simulation.shortened(failure) : failure.finding.reason, "\n")
+            }
+            shortening += clock.now - start
+        }
+        let passed = (clock.now - begin - shortening) / .seconds(1)
+        print("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
+        print("never used: \(usage.unused)")
+    }
+}
