@@ -24,7 +24,7 @@ struct Generator {
         guardsOften = numbers.isOneIn(2)
         for word in Word.allCases { words.append((word, weight(of: word))) }
         for verb in Step.Verb.allCases { verbs.append((verb, weight(of: verb))) }
-        for callback in Callback.allCases { callbacks.append((callback, numbers.isOneIn(2) ? 1 + numbers.below(4) : 0)) }
+        for callback in Callback.scripted { callbacks.append((callback, numbers.isOneIn(2) ? 1 + numbers.below(4) : 0)) }
     }
 
     private mutating func weight(of word: Word) -> Int {
@@ -130,11 +130,12 @@ struct Generator {
     /// What a coordinator does next.
     private mutating func script(for node: Plain.Node?, in plain: Plain, _ isOdd: Bool) -> [Command] {
         var script: [Command] = []
+        let facts = node.map { Facts($0, plain) }
+        let possible = words.filter { facts?.allow($0.0) ?? false }
         let count = 1 + numbers.below(scriptLength)
         while script.count < count {
             let isOdd = isOdd || numbers.isOneIn(oddity * 2)
-            let possible = words.map { word, weight in (word, isOdd || isPossible(word, node, plain) ? weight : 0) }
-            let command = command(numbers.choose(possible) ?? .push, depth: 0)
+            let command = command(numbers.choose(isOdd ? words : possible) ?? .push, depth: 0)
             script.append(command)
             // Nothing follows but an alert or a message.
             if command.word == .finish || command.word == .fail || command.word == .refuse { break }
@@ -163,26 +164,42 @@ struct Generator {
         }
     }
 
-    private func isPossible(_ word: Word, _ node: Plain.Node?, _ plain: Plain) -> Bool {
-        guard let node else { return false }
-        let pile = plain.pile(plain.place(of: node))
-        let isOnTop = pile?.cards.last?.owner == node.id
-        func hasTabs() -> Bool { plain.cards.contains { $0.owner == node.id && $0.tabs != nil } }
-        switch word {
-        case .pop: return (pile?.cards.count ?? 0) > 1 && isOnTop
-        case .popToRoot: return (pile?.cards.count ?? 0) > 1
-        case .replace: return isOnTop
-        case .update, .updateKey, .invalidateKey: return pile?.cards.contains { $0.owner == node.id } ?? false
-        case .selectTab, .setBadge, .setTabs: return hasTabs()
-        case .dismiss: return plain.flow(of: node.home) != nil
-        case .dismissPresented: return !plain.flows.isEmpty
-        case .finish, .deliver, .tell: return node.parent != nil
-        case .endChildren, .tellChildren: return !plain.children(node.id).isEmpty
-        case .move: return hasTabs() && !plain.children(node.id).isEmpty
-        case .moveToStack, .presentMoving: return !plain.children(node.id).isEmpty
-        case .cancel: return plain.work.contains { $0.owner == node.id }
-        case .dismissAlerts: return !plain.alerts.isEmpty
-        default: return true
+    /// What a coordinator can ask for.
+    private struct Facts {
+        let (height, isOnTop, hasOwn): (Int, Bool, Bool)
+        let (hasTabs, hasChildren, hasWork): (Bool, Bool, Bool)
+        let (isPresented, isRoot, hasFlows, hasAlerts): (Bool, Bool, Bool, Bool)
+
+        init(_ node: Plain.Node, _ plain: Plain) {
+            let pile = plain.pile(plain.place(of: node))
+            height = pile?.cards.count ?? 0
+            isOnTop = pile?.cards.last?.owner == node.id
+            hasOwn = pile?.cards.contains { $0.owner == node.id } ?? false
+            hasTabs = plain.cards.contains { $0.owner == node.id && $0.tabs != nil }
+            hasChildren = !plain.children(node.id).isEmpty
+            hasWork = plain.work.contains { $0.owner == node.id }
+            isPresented = plain.flow(of: node.home) != nil
+            isRoot = node.parent == nil
+            hasFlows = !plain.flows.isEmpty
+            hasAlerts = !plain.alerts.isEmpty
+        }
+
+        func allow(_ word: Word) -> Bool {
+            switch word {
+            case .pop: height > 1 && isOnTop
+            case .popToRoot: height > 1
+            case .replace: isOnTop
+            case .update, .updateKey, .invalidateKey: hasOwn
+            case .selectTab, .setBadge, .setTabs: hasTabs
+            case .dismiss: isPresented
+            case .dismissPresented: hasFlows
+            case .finish, .deliver, .tell: !isRoot
+            case .endChildren, .tellChildren, .moveToStack, .presentMoving: hasChildren
+            case .move: hasTabs && hasChildren
+            case .cancel: hasWork
+            case .dismissAlerts: hasAlerts
+            default: true
+            }
         }
     }
 

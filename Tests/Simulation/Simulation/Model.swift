@@ -113,6 +113,7 @@ enum Model {
             }
             return grown(after)
         case .pop:
+            if pile.cards.isEmpty { return .open }
             guard pile.cards.count > 1, let top = pile.cards.last else { return .state(after) }
             guard state.lineage(top.owner).contains(node.id) else { return .refused("another flow's") }
             return cut(to: pile.cards.count - 1)
@@ -122,7 +123,7 @@ enum Model {
             guard command.word == .popToOrPush else { return .refused("no such screen") }
             after.change(pile.id) { $0.cards.append(new) }
             return grown(after)
-        case .popToRoot: return cut(to: min(1, pile.cards.count))
+        case .popToRoot: return pile.cards.isEmpty ? .open : cut(to: 1)
         case .replace:
             guard pile.cards.last?.owner == node.id else { return .refused("not its own") }
             after.change(pile.id) { $0.cards[$0.cards.count - 1] = new }

@@ -133,9 +133,10 @@ package enum Simulation {
 
     /// The shortest sequence that leads to the same kind of finding.
     package static func shortened(_ failure: Failure) async -> Failure {
-        let shortest = await Shortening(failure.setup, failure.finding).shorten(failure.steps)
+        var shortening = Shortening(failure)
+        let shortest = await shortening.shorten()
         return Failure(
-            seed: failure.seed, finding: shortest.finding, setup: failure.setup, steps: shortest.steps)
+            seed: failure.seed, finding: shortest.finding, setup: shortest.setup, steps: shortest.steps)
     }
 
     /// Takes the steps of a failure again.
@@ -160,72 +161,68 @@ package enum Simulation {
 
 /// Leaves out steps, then commands of their scripts, as long as the same kind of finding remains.
 struct Shortening {
-    private let setup: Setup
+    private var setup: Setup
     private let finding: Finding
-    private static let attempts = 600
+    private var best: (steps: [Step], finding: Finding)
+    private var attemptsLeft = 3000
 
-    init(_ setup: Setup, _ finding: Finding) {
-        (self.setup, self.finding) = (setup, finding)
+    init(_ failure: Failure) {
+        (setup, finding) = (failure.setup, failure.finding)
+        best = (failure.steps, failure.finding)
     }
 
-    func shorten(_ steps: [Step]) async -> (steps: [Step], finding: Finding) {
-        var best = (steps: steps, finding: finding)
-        var attemptsLeft = Shortening.attempts
-        var size = max(1, steps.count / 2)
+    mutating func shorten() async -> (setup: Setup, steps: [Step], finding: Finding) {
+        var size = max(1, best.steps.count / 2)
         while attemptsLeft > 0 {
             var start = 0
             var isShorter = false
-            while start < best.steps.count, attemptsLeft > 0 {
-                attemptsLeft -= 1
+            while start < best.steps.count {
                 var fewer = best.steps
                 fewer.removeSubrange(start..<min(start + size, fewer.count))
-                if let found = await find(in: fewer) {
-                    best = found
-                    isShorter = true
-                } else {
-                    start += size
-                }
+                if await tries(setup, fewer) { isShorter = true } else { start += size }
             }
             guard size > 1 || isShorter else { break }
             size = max(1, size / 2)
         }
-        return await simplify(best, attemptsLeft)
+        await simplify()
+        return (setup, best.steps, best.finding)
     }
 
-    /// Leaves out parts of the steps themselves.
-    private func simplify(
-        _ shortest: (steps: [Step], finding: Finding), _ attempts: Int
-    ) async -> (steps: [Step], finding: Finding) {
-        var (best, attemptsLeft) = (shortest, max(attempts, 100))
+    /// Leaves out parts of the steps and of the setup.
+    private mutating func simplify() async {
         var index = 0
         while index < best.steps.count, attemptsLeft > 0 {
             var isSimpler = false
-            for simpler in best.steps[index].simpler where attemptsLeft > 0 {
-                attemptsLeft -= 1
+            for simpler in best.steps[index].simpler {
                 var steps = best.steps
                 steps[index] = simpler
-                guard let found = await find(in: steps) else { continue }
-                best = found
-                isSimpler = true
-                break
+                isSimpler = await tries(setup, steps)
+                if isSimpler { break }
             }
             if !isSimpler { index += 1 }
         }
-        return best
+        var isSimpler = true
+        while isSimpler {
+            isSimpler = false
+            for simpler in setup.simpler where !isSimpler { isSimpler = await tries(simpler, best.steps) }
+        }
     }
 
-    private func find(in steps: [Step]) async -> (steps: [Step], finding: Finding)? {
+    /// Keeps a sequence if it leads to the same kind of finding.
+    private mutating func tries(_ setup: Setup, _ steps: [Step]) async -> Bool {
+        guard attemptsLeft > 0 else { return false }
+        attemptsLeft -= 1
         let table = Table()
-        return await Table.$current.withValue(table) {
+        let found: ([Step], Finding)? = await Table.$current.withValue(table) {
             guard var walk = await Walk(setup, table) else { return nil }
             for (index, step) in steps.enumerated() {
-                let isLast = index == steps.count - 1
-                let findings = await walk.take(step, checksAll: isLast)
-                if let same = findings.first(where: { $0.kind == finding.kind }) {
-                    return (Array(steps[...index]), same)
-                }
+                let findings = await walk.take(step, checksAll: index == steps.count - 1)
+                if let same = findings.first(where: { $0.kind == finding.kind }) { return (Array(steps[...index]), same) }
             }
             return nil
         }
+        guard let found else { return false }
+        (self.setup, best) = (setup, found)
+        return true
     }
 }

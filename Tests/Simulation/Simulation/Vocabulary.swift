@@ -96,6 +96,11 @@ enum Callback: String, Codable, Sendable, CaseIterable {
     case didSelectTab, receive, open, effectDidFail, deviceDidPair, message
     // These have no navigator: only whether they were called counts.
     case shouldLeave, sessionWillEnd, perform, retries, content, render, isEnabled, title, fields, migrate
+
+    static let scripted: [Callback] = [
+        .start, .handle, .childDidFinish, .childWasDismissed, .childDidDeliver, .screenWasRemoved, .shouldSelectTab,
+        .didSelectTab, .receive, .open, .effectDidFail, .deviceDidPair,
+    ]
 }
 
 /// How an effect ends.
@@ -182,22 +187,58 @@ extension Command {
             if command != self { all.append(command) }
         }
         if let script { for shorter in script.shorter { add { $0.script = shorter } } }
-        if let conduct {
-            for index in conduct.on.indices {
-                add { $0.conduct?.on.remove(at: index) }
-                for shorter in conduct.on[index].script.shorter { add { $0.conduct?.on[index].script = shorter } }
-            }
-            add { $0.conduct = Conduct(on: conduct.on) }
-        }
+        if let conduct { for simpler in conduct.simpler { add { $0.conduct = simpler } } }
         if let tabs, tabs.count > 1 { for index in tabs.indices { add { $0.tabs?.remove(at: index) } } }
         for index in tabs?.indices ?? 0..<0 {
             add { $0.tabs?[index].badge = nil }
+            if tabs?[index].look == nil {
+                add {
+                    $0.tabs?[index].look = Look()
+                    $0.tabs?[index].kind = nil
+                    $0.tabs?[index].conduct = nil
+                }
+            }
+            for simpler in tabs?[index].conduct?.simpler ?? [] { add { $0.tabs?[index].conduct = simpler } }
             if let look = tabs?[index].look { add { $0.tabs?[index].look = Look(name: look.name) } }
         }
         if let look { add { $0.look = Look(name: look.name) } }
         if let buttons, buttons.count > 1 { for index in buttons.indices { add { $0.buttons?.remove(at: index) } } }
         add { $0.at = nil }
         add { $0.to = nil }
+        return all
+    }
+}
+
+extension Conduct {
+    fileprivate static let least = Conduct(on: [Reaction(callback: .start, script: [Command(.push)])])
+
+    fileprivate var simpler: [Conduct] {
+        var all: [Conduct] = self == .least ? [] : [.least]
+        for index in on.indices {
+            var other = self
+            other.on.remove(at: index)
+            all.append(other)
+            for shorter in on[index].script.shorter {
+                var other = self
+                other.on[index].script = shorter
+                all.append(other)
+            }
+        }
+        if link != nil || isPicky != nil || keepsTab != nil { all.append(Conduct(on: on)) }
+        return all
+    }
+}
+
+extension Setup {
+    var simpler: [Setup] {
+        var all = conduct.simpler.map { conduct in
+            var setup = self
+            setup.conduct = conduct
+            return setup
+        }
+        var usual = Setup()
+        usual.conduct = conduct
+        if usual != self { all.append(usual) }
         return all
     }
 }

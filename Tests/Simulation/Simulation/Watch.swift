@@ -197,17 +197,20 @@ final class Watch: TransitionProbe {
     /// What was found in a transition that was carried out.
     ///
     /// - Parameters:
+    ///   - asks: whether a coordinator has objected.
     ///   - isHeldUp: whether an alert has taken the place of all that it would have done.
     ///   - isWhole: whether all that was heard counts: some of it may belong to a link that was given up.
     func findings(
-        _ result: TransitionResult, _ plain: Plain, isHeldUp: Bool, isWhole: Bool, isRelaunch: Bool, isForked: Bool
+        _ result: TransitionResult, _ plain: Plain, asks: Bool, isHeldUp: Bool, isWhole: Bool, isRelaunch: Bool, isForked: Bool
     ) -> [Finding] {
         let heard = table.heard
         return state.withLock { state in
-            if isHeldUp {
-                // The last request was not carried out.
+            // The last request was not carried out, though others were if a link was opened after them.
+            if asks {
                 let performed = state.performed
-                state.findings.removeAll { $0.performed == performed || performed == 0 }
+                state.findings.removeAll { $0.performed == performed }
+            }
+            if isHeldUp {
                 state.findings.removeAll { $0.0.rule == .gone }
                 return state.findings.map(\.0)
             }
@@ -217,6 +220,8 @@ final class Watch: TransitionProbe {
             }
             guard isWhole else { return state.findings.filter { $0.0.rule != .gone }.map(\.0) }
             for position in state.lateCalls where position < heard.count {
+                // It is told of a child that has gone with its own last screen.
+                if heard[position].about != nil { continue }
                 report(.gone, "\(heard[position].callback.rawValue) of one whose last screen was removed", &state)
             }
             checkHeard(heard, &state)
