@@ -53,6 +53,19 @@ enum Oracle {
         return offers
     }
 
+    /// A payload that fits an event that is not offered.
+    static func payload(of name: String, in state: NavigationState) -> JSON? {
+        switch name {
+        case "run", "anywhere": 0
+        case "backTo": ["key": .string(state.screens.first?.key ?? "")]
+        case "selectTab": ["index": 0]
+        case "answer": ["button": "b0"]
+        case "open": ["path": "/nowhere"]
+        case "describeClient": ["locale": "en"]
+        default: nil
+        }
+    }
+
     /// What must hold in every state.
     static func checkPlace(_ state: NavigationState, _ plain: Plain) -> [Finding] {
         var faults: [String] = []

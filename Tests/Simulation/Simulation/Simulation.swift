@@ -164,7 +164,7 @@ struct Shortening {
     private var setup: Setup
     private let finding: Finding
     private var best: (steps: [Step], finding: Finding)
-    private var attemptsLeft = 3000
+    private var attemptsLeft = 6000
 
     init(_ failure: Failure) {
         (setup, finding) = (failure.setup, failure.finding)
@@ -174,18 +174,27 @@ struct Shortening {
     mutating func shorten() async -> (setup: Setup, steps: [Step], finding: Finding) {
         var size = max(1, best.steps.count / 2)
         while attemptsLeft > 0 {
-            var start = 0
-            var isShorter = false
-            while start < best.steps.count {
-                var fewer = best.steps
-                fewer.removeSubrange(start..<min(start + size, fewer.count))
-                if await tries(setup, fewer) { isShorter = true } else { start += size }
-            }
+            let isShorter = await leaveOut(size)
             guard size > 1 || isShorter else { break }
             size = max(1, size / 2)
         }
-        await simplify()
+        // What is simpler may need fewer steps.
+        repeat { await simplify() } while await leaveOut(1)
         return (setup, best.steps, best.finding)
+    }
+
+    /// Leaves out so many steps at a time.
+    ///
+    /// - Returns: whether any could be.
+    private mutating func leaveOut(_ size: Int) async -> Bool {
+        var start = 0
+        var isShorter = false
+        while start < best.steps.count, attemptsLeft > 0 {
+            var fewer = best.steps
+            fewer.removeSubrange(start..<min(start + size, fewer.count))
+            if await tries(setup, fewer) { isShorter = true } else { start += size }
+        }
+        return isShorter
     }
 
     /// Leaves out parts of the steps and of the setup.

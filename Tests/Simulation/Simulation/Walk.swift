@@ -201,7 +201,7 @@ extension Walk {
             let operations = result.transition.operations
             findings.append(
                 Finding(
-                    rule: .client, signature: "\(fault) after \(Client.words(operations))",
+                    rule: .client, signature: fault,
                     reason: "in \(word): \(operations)"))
         }
         client = after
@@ -439,12 +439,11 @@ extension Walk {
         }
         let accepted = Set(state.acceptedEvents)
         for name in AnyEvent.names + BuiltInEvent.allCases.map(\.rawValue) where !accepted.contains(name) {
-            let payloads: [JSON?] = name == "run" || name == "anywhere" ? [0] : [nil, ["key": "k1"], ["button": "ok"], ["tab": "t0"]]
-            for payload in payloads {
-                guard case .accepted = await attempt(PostedEvent(name, payload: payload)) else { continue }
-                findings.append(
-                    Finding(rule: .unlisted, signature: "\(name) is accepted", reason: "\(name) is not offered"))
+            guard case .accepted = await attempt(PostedEvent(name, payload: Oracle.payload(of: name, in: state))) else {
+                continue
             }
+            findings.append(
+                Finding(rule: .unlisted, signature: "\(name) is accepted", reason: "\(name) is not offered"))
         }
         if case .accepted = await attempt(PostedEvent("back", screen: "k0")) {
             findings.append(Finding(rule: .seen, signature: "a key that never was", reason: "back of k0 is accepted"))
@@ -465,7 +464,7 @@ extension Walk {
         var findings: [Finding] = []
         for phone in phones where phone.client != state.client {
             guard let drawn = try? app.fork(of: state, for: phone.device, at: now) else { continue }
-            for offer in Oracle.offers(of: drawn) {
+            for offer in Oracle.offers(of: drawn) where BuiltInEvent(rawValue: offer.event.type) == nil {
                 guard case .refused(let error) = await attempt(offer.event, by: phone.device), Oracle.isProtocol(error)
                 else { continue }
                 // What does not depend on the device is a finding already.
@@ -509,13 +508,4 @@ extension Plain {
 
 extension Setup {
     var stepLimit: Int { 256 }
-}
-
-extension Client {
-    /// The kinds of operations, each once, in order.
-    static func words(_ operations: [Operation]) -> String {
-        var words: [String] = []
-        for word in operations.map(word) where !words.contains(word) { words.append(word) }
-        return words.joined(separator: ", ")
-    }
 }
