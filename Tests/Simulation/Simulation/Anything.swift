@@ -379,7 +379,8 @@ extension Actor {
             let delay = Duration.milliseconds(number)
             switch command.word {
             case .schedule: navigator.schedule(signal, after: delay, id: id)
-            case .scheduleAt: navigator.schedule(signal, at: navigator.now.addingTimeInterval(0.001 * Double(number)), id: id)
+            case .scheduleAt:
+                navigator.schedule(signal, at: navigator.now.addingTimeInterval(0.001 * Double(number)), id: id)
             default: navigator.scheduleWhenIdle(signal, after: delay, id: id)
             }
         case .cancel:
@@ -445,7 +446,9 @@ extension Actor {
 
 /// Makes the values of the vocabulary.
 enum Actors {
-    static func tab(_ id: String, _ badge: String?, _ child: some Actor) -> Tab { Tab(id, badge: badge, starting: child) }
+    static func tab(_ id: String, _ badge: String?, _ child: some Actor) -> Tab {
+        Tab(id, badge: badge, starting: child)
+    }
 
     static func type(_ kind: Kind?) -> any Coordinator.Type {
         switch kind {
@@ -468,9 +471,11 @@ enum Actors {
         if look.hasLink == true { params["script"] = 0 }
         var events = look.events.map { $0.map { Control(sends: AnyEvent.names[abs($0) % 4]) } }
         if let buttons = look.buttons {
-            events = (events ?? ["go", "anywhere"]) + buttons.enumerated().map { index, script in
-                Control("b\(index)", sends: AnyEvent.run(table.number(of: script)))
-            }
+            events =
+                (events ?? ["go", "anywhere"])
+                + buttons.enumerated().map { index, script in
+                    Control("b\(index)", sends: AnyEvent.run(table.number(of: script)))
+                }
         }
         let rows = (look.rows ?? []).enumerated().map { index, script in
             Row("row\(index)", sends: AnyEvent.run(table.number(of: script)))

@@ -24,16 +24,18 @@ struct Generator {
         guardsOften = numbers.isOneIn(2)
         for word in Word.allCases { words.append((word, weight(of: word))) }
         for verb in Step.Verb.allCases { verbs.append((verb, weight(of: verb))) }
-        for callback in Callback.scripted { callbacks.append((callback, numbers.isOneIn(2) ? 1 + numbers.below(4) : 0)) }
+        for callback in Callback.scripted {
+            callbacks.append((callback, numbers.isOneIn(2) ? 1 + numbers.below(4) : 0))
+        }
     }
 
     private mutating func weight(of word: Word) -> Int {
         let weight = numbers.isOneIn(2) ? 0 : [1, 2, 4, 8, 32][numbers.below(5)]
         switch word {
         case .push, .start: return max(1, weight)
-        case .fail, .refuse, .resolve, .remember: return weight / 16
+        case .fail, .refuse: return weight / 16
         case .guardScreens: return guardsOften ? 8 : weight / 4
-        case .conduct, .enable, .share, .look: return weight / 4
+        case .conduct, .enable, .share, .look, .resolve, .remember: return weight / 4
         default: return weight
         }
     }
@@ -147,7 +149,9 @@ struct Generator {
     private mutating func reaction(depth: Int) -> [Command] {
         var script: [Command] = []
         for _ in 0...numbers.below(2) {
-            let safe = words.map { word, weight in (word, Generator.isMostlyPossible(word) || numbers.isOneIn(10) ? weight : 0) }
+            let safe = words.map { word, weight in
+                (word, Generator.isMostlyPossible(word) || numbers.isOneIn(10) ? weight : 0)
+            }
             let command = command(numbers.choose(safe) ?? .push, depth: depth + 1)
             script.append(command)
             if command.word == .finish || command.word == .fail || command.word == .refuse { break }
@@ -158,7 +162,8 @@ struct Generator {
     private static func isMostlyPossible(_ word: Word) -> Bool {
         switch word {
         case .replace, .update, .updateKey, .popTo, .popToKey, .invalidateKey, .selectTab, .setBadge, .setTabs, .move,
-            .moveToStack, .presentMoving, .dismiss, .rotateToken, .requestPairingCode, .fail, .refuse, .deliver, .finish:
+            .moveToStack, .presentMoving, .dismiss, .rotateToken, .requestPairingCode, .fail, .refuse, .deliver,
+            .finish:
             false
         default: true
         }
@@ -217,7 +222,8 @@ struct Generator {
             command.to = numbers.below(3)
         case .setTabs: command.tabs = tabs(depth: depth)
         case .setStack: command.looks = (0...numbers.below(3)).map { _ in look(depth: nesting) }
-        case .popTo, .popToKey, .invalidateContent, .invalidateKey: command.at = numbers.isOneIn(oddity) ? -1 : numbers.below(6)
+        case .popTo, .popToKey, .invalidateContent, .invalidateKey:
+            command.at = numbers.isOneIn(oddity) ? -1 : numbers.below(6)
         case .selectTab: command.at = numbers.below(4)
         case .setBadge:
             command.at = numbers.below(4)
@@ -253,7 +259,8 @@ struct Generator {
         case .conduct: command.conduct = conduct(depth: depth)
         case .deliver, .signIn, .endSessions, .share, .remember, .requestPairingCode: command.at = numbers.below(3)
         case .refuse: command.at = numbers.below(2)
-        case .pop, .popToRoot, .dismiss, .dismissPresented, .dismissAlerts, .finish, .signOut, .look, .resolve, .fail: break
+        case .pop, .popToRoot, .dismiss, .dismissPresented, .dismissAlerts, .finish, .signOut, .look, .resolve, .fail:
+            break
         }
         return command
     }
@@ -299,7 +306,11 @@ struct Generator {
 
     private mutating func conduct(depth: Int) -> Conduct {
         var conduct = Conduct()
-        var start = [command(numbers.isOneIn(6) ? .pushTabs : numbers.isOneIn(6) && depth < nesting ? .start : .push, depth: depth + 1)]
+        var start = [
+            command(
+                numbers.isOneIn(6) ? .pushTabs : numbers.isOneIn(6) && depth < nesting ? .start : .push,
+                depth: depth + 1)
+        ]
         if numbers.isOneIn(4), depth < nesting { start.append(contentsOf: reaction(depth: depth + 1)) }
         if guardsOften, numbers.isOneIn(3) { start.append(Command(.guardScreens)) }
         if numbers.isOneIn(oddity * 2) { start = reaction(depth: depth + 1) }

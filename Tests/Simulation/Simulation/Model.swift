@@ -87,7 +87,8 @@ enum Model {
         let name = "s\(command.look?.name ?? 0)"
         let new = Plain.Card(key: "?", name: name, owner: node.id)
         func grown(_ after: Plain) -> Expectation {
-            after.pile(pile.id).map { $0.cards.count > limits.stack } == true ? .refused("the stack is full") : .state(after)
+            after.pile(pile.id).map { $0.cards.count > limits.stack } == true
+                ? .refused("the stack is full") : .state(after)
         }
         func cut(to count: Int) -> Expectation {
             after.change(pile.id) { $0.cards.removeSubrange(count...) }

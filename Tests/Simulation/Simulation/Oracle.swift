@@ -35,16 +35,22 @@ enum Oracle {
     static func offers(of state: NavigationState) -> [(event: PostedEvent, word: String)] {
         var offers: [(event: PostedEvent, word: String)] = []
         for control in state.controls {
-            let subject = state.alert?.subject.map { BuiltInEvent(rawValue: $0) == nil ? " about an event" : " about \($0)" }
+            let subject = state.alert?.subject.map {
+                BuiltInEvent(rawValue: $0) == nil ? " about an event" : " about \($0)"
+            }
             let word = control.type + (subject ?? "")
             guard let schema = control.schema else {
                 offers.append((PostedEvent(control.type, payload: control.payload), word))
                 continue
             }
-            if let example = control.example { offers.append((PostedEvent(control.type, payload: example), "\(word), its example")) }
+            if let example = control.example {
+                offers.append((PostedEvent(control.type, payload: example), "\(word), its example"))
+            }
             // A link is whatever the user has; the client describes itself.
             if control.type == "open" || control.type == "describeClient" { continue }
-            for payload in FormClient.payloads(schema) { offers.append((PostedEvent(control.type, payload: payload), "\(word), as a form")) }
+            for payload in FormClient.payloads(schema) {
+                offers.append((PostedEvent(control.type, payload: payload), "\(word), as a form"))
+            }
         }
         guard state.alert == nil else { return offers }
         for control in state.visible?.screen.rows.compactMap(\.control) ?? [] where control.isEnabled {
@@ -87,9 +93,13 @@ enum Oracle {
             if plain[flow.owner]?.home != flow.pile.id { faults.append("a flow's coordinator is elsewhere") }
         }
         if state.alert != nil {
-            for alert in state.alerts where plain[alert.coordinator] == nil { faults.append("an alert's coordinator is gone") }
+            for alert in state.alerts where plain[alert.coordinator] == nil {
+                faults.append("an alert's coordinator is gone")
+            }
         }
-        for work in plain.work where !work.isCleanUp && plain[work.owner] == nil { faults.append("work without a coordinator") }
+        for work in plain.work where !work.isCleanUp && plain[work.owner] == nil {
+            faults.append("work without a coordinator")
+        }
         return Set(faults).sorted().map { Finding(rule: .place, signature: $0, reason: $0) }
     }
 
@@ -127,15 +137,22 @@ enum Oracle {
         } catch {
             fault = "\(error)".prefix { $0 != "(" }.description
         }
-        return fault.map { [Finding(rule: .restored, signature: $0, reason: "\(text.count) bytes are saved: \($0)")] } ?? []
+        return fault.map { [Finding(rule: .restored, signature: $0, reason: "\(text.count) bytes are saved: \($0)")] }
+            ?? []
     }
 
     /// What is counted against the limit is about what is saved.
     static func checkCounted(_ state: NavigationState, _ app: App) -> [Finding] {
         let (saved, counted) = (state.encoded.count, state.size(with: state.screens))
         guard saved > 2 * counted + 512 || saved > 2 * app.sizeLimit else { return [] }
-        let reason = saved > 2 * app.sizeLimit ? "more than twice the limit is saved" : "less than half of what is saved is counted"
-        return [Finding(rule: .bounds, signature: reason, reason: "\(reason): \(saved) bytes, \(counted) counted, \(app.sizeLimit) allowed")]
+        let reason =
+            saved > 2 * app.sizeLimit
+            ? "more than twice the limit is saved" : "less than half of what is saved is counted"
+        return [
+            Finding(
+                rule: .bounds, signature: reason,
+                reason: "\(reason): \(saved) bytes, \(counted) counted, \(app.sizeLimit) allowed")
+        ]
     }
 }
 

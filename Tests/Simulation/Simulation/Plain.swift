@@ -25,7 +25,8 @@ struct Plain: Equatable {
         var history: [String] = []
 
         static func == (left: Tabs, right: Tabs) -> Bool {
-            left.selected == right.selected && left.items.elementsEqual(right.items) { $0.id == $1.id && $0.stack == $1.stack }
+            left.selected == right.selected
+                && left.items.elementsEqual(right.items) { $0.id == $1.id && $0.stack == $1.stack }
         }
 
         var selection: Pile? { items.first { $0.id == selected }?.stack }
@@ -80,10 +81,10 @@ extension Plain.Pile {
     var innermost: Plain.Pile { cards.last?.tabs?.selection?.innermost ?? self }
 
     /// Visits each screen, those in tabs after the one that has them.
-    func forEach(_ visit: (Plain.Card) -> Void) {
+    func visitCards(_ visit: (Plain.Card) -> Void) {
         for card in cards {
             visit(card)
-            for item in card.tabs?.items ?? [] { item.stack.forEach(visit) }
+            for item in card.tabs?.items ?? [] { item.stack.visitCards(visit) }
         }
     }
 
@@ -145,8 +146,8 @@ extension Plain {
     /// All screens, bottom first.
     var cards: [Card] {
         var cards: [Card] = []
-        main.forEach { cards.append($0) }
-        for flow in flows { flow.pile.forEach { cards.append($0) } }
+        main.visitCards { cards.append($0) }
+        for flow in flows { flow.pile.visitCards { cards.append($0) } }
         return cards
     }
 
@@ -258,8 +259,12 @@ extension Plain {
             if let difference = flow.pile.difference(to: other.pile) { return difference }
         }
         if let difference = main.difference(to: expected.main) { return difference }
-        if alerts.count != expected.alerts.count { return "alerts: \(alerts.count) instead of \(expected.alerts.count)" }
-        for (alert, other) in zip(alerts, expected.alerts) where other != "?" && alert != other { return "another alert" }
+        if alerts.count != expected.alerts.count {
+            return "alerts: \(alerts.count) instead of \(expected.alerts.count)"
+        }
+        for (alert, other) in zip(alerts, expected.alerts) where other != "?" && alert != other {
+            return "another alert"
+        }
         let (own, others) = (work.filter { !$0.isCleanUp }, expected.work.filter { !$0.isCleanUp })
         if own.map(\.id) != others.map(\.id) || own.map(\.owner) != others.map(\.owner) { return "other work" }
         return nil

@@ -20,6 +20,11 @@ package struct Finding: Sendable, Hashable {
     package let reason: String
 
     package var kind: String { "\(rule.rawValue): \(signature)" }
+
+    /// Whether one of these is the kind, or what it begins with, followed by `…`.
+    package func isKnown(among kinds: Set<String>) -> Bool {
+        kinds.contains(kind) || kinds.contains { $0.hasSuffix("…") && kind.hasPrefix($0.dropLast()) }
+    }
 }
 
 /// The rules of the oracle.
@@ -93,14 +98,14 @@ package enum Simulation {
     /// Walks once.
     ///
     /// - Parameters:
-    ///   - known: the kinds that are not reported again.
+    ///   - known: the kinds that are not reported, see `Finding.isKnown`.
     ///   - trace: gets a line for each step.
     package static func walk(
         seed: UInt64, steps count: Int, ignoring known: Set<String> = [], shortens: Bool = true,
         trace: ((String) -> Void)? = nil
     ) async -> Report {
         var report = Report()
-        var known = known
+        var reported: Set<String> = []
         var generator = Generator(seed: seed)
         let setup = generator.setup()
         var taken: [Step] = []
@@ -116,7 +121,9 @@ package enum Simulation {
                 let isLast = number == count
                 let findings = await begun.take(step, checksAll: number % 20 == 0 || isLast)
                 trace?("\(number) \(step.text) \(begun.outcome) \(begun.digest)")
-                for finding in findings where known.insert(finding.kind).inserted { found.append((finding, number)) }
+                for finding in findings where !finding.isKnown(among: known) && reported.insert(finding.kind).inserted {
+                    found.append((finding, number))
+                }
             }
             walk = begun
         }
@@ -226,7 +233,9 @@ struct Shortening {
             guard var walk = await Walk(setup, table) else { return nil }
             for (index, step) in steps.enumerated() {
                 let findings = await walk.take(step, checksAll: index == steps.count - 1)
-                if let same = findings.first(where: { $0.kind == finding.kind }) { return (Array(steps[...index]), same) }
+                if let same = findings.first(where: { $0.kind == finding.kind }) {
+                    return (Array(steps[...index]), same)
+                }
             }
             return nil
         }

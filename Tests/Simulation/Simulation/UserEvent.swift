@@ -64,7 +64,9 @@ struct UserEvent {
                 return .state(after)
             }
         }
-        guard let flow = before.flows.last, flow.isDismissable else { return .refused("there is nothing to go back to") }
+        guard let flow = before.flows.last, flow.isDismissable else {
+            return .refused("there is nothing to go back to")
+        }
         after.remove([flow.owner])
         return .state(after)
     }
@@ -74,7 +76,8 @@ struct UserEvent {
         for pile in before.visiblePiles.reversed() {
             guard let card = pile.cards.last, let tabs = card.tabs else { continue }
             let index = payload?["index"]?.integer
-            let id = payload?["tab"]?.string ?? index.flatMap { tabs.items.indices.contains($0) ? tabs.items[$0].id : nil }
+            let id =
+                payload?["tab"]?.string ?? index.flatMap { tabs.items.indices.contains($0) ? tabs.items[$0].id : nil }
             guard let id, let item = tabs.items.first(where: { $0.id == id }) else { continue }
             if id == tabs.selected {
                 if !isForbidden { after.change(item.stack.id) { $0.cards.removeSubrange(min(1, $0.cards.count)...) } }

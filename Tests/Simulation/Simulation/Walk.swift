@@ -97,7 +97,9 @@ extension Walk {
         let isLeaving = isAnswer(event, before, leaving: true)
         var cause = Watch.Cause(word: builtIn?.rawValue ?? "event")
         cause.event = builtIn.map { UserEvent(event: $0, payload: event.payload) }
-        let isRepeated = agreed.map { $0.event.type == event.type && $0.event.payload == event.payload && $0.phone == phone }
+        let isRepeated = agreed.map {
+            $0.event.type == event.type && $0.event.payload == event.payload && $0.phone == phone
+        }
         cause.isAgreed = isLeaving || isRepeated == true || (before.agreedEvent == event.type && agreed == nil)
         if isRepeated == false, before.agreedEvent == event.type { cause.alibi = "agreed to another event" }
         if !cause.isAgreed, before.alert != nil { cause.alibi = "answered another alert" }
@@ -112,7 +114,9 @@ extension Walk {
             let result = if let atOnce { atOnce } else { try await run.result() }
             if isLeaving, let heldUp, before.alert?.subject == heldUp.event.type { agreed = heldUp }
             heldUp = result.asksFirst ? (event, phone) : nil
-            var findings = keep(result, watch, builtIn?.rawValue ?? "event", isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
+            var findings = keep(
+                result, watch, builtIn?.rawValue ?? "event",
+                isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
             findings += checkSeen(event, before, phones[phone])
             if builtIn == .back { findings += checkBack(before, result) }
             if case .accepted(let other)? = trial, other != state {
@@ -139,9 +143,13 @@ extension Walk {
         case .run, .anywhere: event.payload = script
         case .go: if step.at == 1 { event.type = "went" }
         case .plan:
-            event.payload = ["on": .string(step.at == 1 ? "2027-01-15" : "2027-01-15T08:00:00Z"), "text": "x", "count": .integer(step.to ?? 1)]
+            event.payload = [
+                "on": .string(step.at == 1 ? "2027-01-15" : "2027-01-15T08:00:00Z"), "text": "x",
+                "count": .integer(step.to ?? 1),
+            ]
         case .tap:
-            let controls = (state.visible?.screen.rows.compactMap(\.control) ?? [])
+            let controls =
+                (state.visible?.screen.rows.compactMap(\.control) ?? [])
                 + (state.visible?.screen.events ?? []).filter { $0.payload != nil }
             guard let control = Actors.element(of: controls, step.at ?? 0) else { return nil }
             (event.type, event.payload) = (control.event, control.payload)
@@ -165,7 +173,8 @@ extension Walk {
         case .open:
             let place = ["root", "beta", "nowhere", "root"][abs(step.at ?? 0) % 4]
             event.payload = ["path": .string("/\(place)/\(table.number(of: step.script))")]
-        case .describeClient: event.payload = ["locale": .string(["en", "de", "ko"][abs(step.at ?? 0) % 3]), "platform": "phone"]
+        case .describeClient:
+            event.payload = ["locale": .string(["en", "de", "ko"][abs(step.at ?? 0) % 3]), "platform": "phone"]
         case .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
         }
         switch step.names {
@@ -180,13 +189,16 @@ extension Walk {
     }
 
     /// Keeps the result of a transition, and checks it.
-    private mutating func keep(_ result: TransitionResult, _ watch: Watch, _ word: String, isRelaunch: Bool) -> [Finding] {
+    private mutating func keep(_ result: TransitionResult, _ watch: Watch, _ word: String, isRelaunch: Bool)
+        -> [Finding]
+    {
         let before = (state: state, plain: plain)
         (state, plain) = (result.state, Plain(result.state))
         let known = Set(before.plain.alerts)
         let asks = state.alert != nil && state.alerts.contains { !known.contains($0.key) && $0.subject != nil }
         let isCaught = result.caught != nil
-        let isHeldUp = (asks || isCaught) && result.transition.dismissed.isEmpty && result.transition.finished.isEmpty
+        let isHeldUp =
+            (asks || isCaught) && result.transition.dismissed.isEmpty && result.transition.finished.isEmpty
             && plain.nodes == before.plain.nodes && plain.main == before.plain.main && plain.flows == before.plain.flows
         outcome = isHeldUp ? "asks" : "ok"
         if let change = result.transition.userChange { user = change.user }
@@ -194,7 +206,8 @@ extension Walk {
         var findings = watch.findings(
             result, plain, asks: asks, isHeldUp: isHeldUp, isWhole: isWhole, isRelaunch: isRelaunch, isForked: isForked)
         if asks, !isHeldUp, isWhole, word != "answer", before.state.alert == nil {
-            findings.append(Finding(rule: .unlisted, signature: "\(word) was held up and has changed something", reason: word))
+            findings.append(
+                Finding(rule: .unlisted, signature: "\(word) was held up and has changed something", reason: word))
         }
         let after = Client(state)
         if let fault = client.follow(result.transition.operations, to: after) {
@@ -261,14 +274,17 @@ extension Walk {
         let operations = result.transition.operations
         if !asks, !isAsked, result.caught == nil {
             switch plan {
-            case .dismissAlert: if operations.first != before.alert.map({ .dismissAlert(key: $0.key) }) { fault = "the alert" }
+            case .dismissAlert:
+                if operations.first != before.alert.map({ .dismissAlert(key: $0.key) }) { fault = "the alert" }
             case .pop(let key, _):
                 if state.screens.contains(where: { $0.key == key }) { fault = "the screen is still there" }
             case .dismiss(let key, _):
                 if state.presented.contains(where: { $0.key == key }) { fault = "the flow is still there" }
             case .selectTab(let key, let position, _):
                 let tabs = before.screens.first { $0.key == key }?.tabs
-                let selects = operations.contains { if case .selectTab(key, tabs?.items[position].id ?? "") = $0 { true } else { false } }
+                let selects = operations.contains {
+                    if case .selectTab(key, tabs?.items[position].id ?? "") = $0 { true } else { false }
+                }
                 if !selects, table.heard.isEmpty { fault = "the tab is not selected" }
             }
         }
@@ -391,7 +407,9 @@ extension Walk {
         guard let saved = try? JSON(parsing: state.encoded, maximumDepth: 512), let restored = try? app.restore(saved)
         else { return findings }
         if version > 1, !restored.losses.isEmpty {
-            return findings + [Finding(rule: .restored, signature: "a newer version loses something", reason: "\(restored.losses)")]
+            return findings + [
+                Finding(rule: .restored, signature: "a newer version loses something", reason: "\(restored.losses)")
+            ]
         }
         take(restored.state)
         return findings

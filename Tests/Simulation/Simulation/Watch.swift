@@ -201,7 +201,8 @@ final class Watch: TransitionProbe {
     ///   - isHeldUp: whether an alert has taken the place of all that it would have done.
     ///   - isWhole: whether all that was heard counts: some of it may belong to a link that was given up.
     func findings(
-        _ result: TransitionResult, _ plain: Plain, asks: Bool, isHeldUp: Bool, isWhole: Bool, isRelaunch: Bool, isForked: Bool
+        _ result: TransitionResult, _ plain: Plain, asks: Bool, isHeldUp: Bool, isWhole: Bool, isRelaunch: Bool,
+        isForked: Bool
     ) -> [Finding] {
         let heard = table.heard
         return state.withLock { state in
@@ -251,7 +252,9 @@ final class Watch: TransitionProbe {
             let told = heard.filter {
                 $0.about == node.name && ($0.callback == .childDidFinish || $0.callback == .childWasDismissed)
             }
-            if told.count > 1 { report(.told, "twice: \(told.map(\.callback.rawValue).joined(separator: ", "))", &state) }
+            if told.count > 1 {
+                report(.told, "twice: \(told.map(\.callback.rawValue).joined(separator: ", "))", &state)
+            }
             let isParentHere = node.parent.map { plain[$0] != nil } ?? false
             if told.isEmpty, isParentHere, !state.silenced.contains(node.id), !isRelaunch {
                 report(.told, "a parent never hears of its child's end", &state)

@@ -26,7 +26,7 @@ import Simulation
             case "--seconds": seconds = Double(value)
             case "--trace": trace = value
             case "--ignore": known.insert(value)
-            case "--mutant": return print("There is no mutant “\(value)”.")
+            case "--mutant": return say("There is no mutant “\(value)”.")
             default: return usage()
             }
         }
@@ -34,8 +34,11 @@ import Simulation
     }
 
     private static func usage() {
-        print("simulate engine [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]")
+        say("simulate engine [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]")
     }
+
+    /// Prints at once, also into a file.
+    private static func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
     private static func walk(
         _ seeds: Range<UInt64>, _ steps: Int, _ seconds: Double?, _ trace: String?, _ ignored: Set<String>,
@@ -63,13 +66,15 @@ import Simulation
             let start = clock.now
             for failure in report.failures {
                 known.insert(failure.finding.kind)
-                print("FOUND \(failure.finding.kind) | seed \(seed) | step \(failure.steps.count) | \(total) steps | \(passed) s")
-                print(shortens ? await Simulation.shortened(failure) : failure.finding.reason, "\n")
+                say(
+                    "FOUND \(failure.finding.kind) | seed \(seed) | step \(failure.steps.count) | \(total) steps | \(passed) s"
+                )
+                say("\(shortens ? await Simulation.shortened(failure).description : failure.finding.reason)\n")
             }
             shortening += clock.now - start
         }
         let passed = (clock.now - begin - shortening) / .seconds(1)
-        print("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
-        print("never used: \(usage.unused)")
+        say("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
+        say("never used: \(usage.unused)")
     }
 }
