@@ -275,7 +275,7 @@ extension Actor {
             Table.current.note(command.word)
             if let request = try execute(command, &navigator) { issued.append(request) }
         }
-        Table.current.issue(issued)
+        Table.current.issue(issued, me)
     }
 
     /// - Returns: the request; `nil` if the command is none.

@@ -110,7 +110,10 @@ enum Oracle {
         let new = after.cards
         for card in old {
             guard let tabs = card.tabs, let now = new.first(where: { $0.key == card.key })?.tabs else { continue }
-            guard now.selected != tabs.selected, now.items.contains(where: { $0.id == tabs.selected }) else { continue }
+            // A tab that went and came again is another one.
+            guard now.selected != tabs.selected, let left = tabs.selection,
+                now.items.contains(where: { $0.id == tabs.selected && $0.stack.id == left.id })
+            else { continue }
             if now.history.last != tabs.selected {
                 return [Finding(rule: .back, signature: "the tab that was left is not in the history", reason: word)]
             }

@@ -233,15 +233,29 @@ extension Plain {
 
     /// Those who have lost what they were for: a coordinator whose last screen has gone, and one whose own stack has.
     func bereft(since before: Plain, by asker: Int?) -> Set<Int> {
-        var owners: Set<Int> = []
-        for card in cards { owners.insert(card.owner) }
+        let (old, new) = (before.places, places)
+        var parents: Set<Int> = []
+        for node in nodes { if let parent = node.parent { parents.insert(parent) } }
+        let known = Set(before.nodes.map(\.id))
         var lost: Set<Int> = []
-        for node in before.nodes where self[node.id] != nil && node.parent != nil {
-            if pile(self[node.id]?.home ?? node.home) == nil, before.pile(node.home) != nil { lost.insert(node.id) }
-            guard node.id != asker, !owners.contains(node.id), children(node.id).isEmpty else { continue }
-            if before.cards.contains(where: { $0.owner == node.id }) { lost.insert(node.id) }
+        for node in nodes where node.parent != nil && known.contains(node.id) {
+            if !new.piles.contains(node.home) { lost.insert(node.id) }
+            guard node.id != asker, !new.owners.contains(node.id), !parents.contains(node.id) else { continue }
+            if old.owners.contains(node.id) { lost.insert(node.id) }
         }
         return lost
+    }
+
+    /// The ids of all stacks, and of the coordinators that have a screen.
+    private var places: (piles: Set<Int>, owners: Set<Int>) {
+        var places: (piles: Set<Int>, owners: Set<Int>) = ([], [])
+        for pile in [main] + flows.map(\.pile) {
+            pile.forEachPile { pile in
+                places.piles.insert(pile.id)
+                for card in pile.cards { places.owners.insert(card.owner) }
+            }
+        }
+        return places
     }
 
     /// How this differs from the expected state, in a few words; `nil` if it does not. What is new has a key that the

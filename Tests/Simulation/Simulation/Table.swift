@@ -21,6 +21,8 @@ final class Table: Sendable {
         /// What coordinators have asked for and the engine has not performed: what is last is performed first.
         var open: [(coordinator: Int, issued: [Issued])] = []
         var tags = 0
+        /// Whether coordinators that were called ask before their screens are left, by their names.
+        var guards: [String: Bool] = [:]
     }
 
     private let state = Mutex(State())
@@ -56,9 +58,11 @@ final class Table: Sendable {
     }
 
     /// The function has returned, and asks for this.
-    func issue(_ issued: [Issued]) {
+    func issue(_ issued: [Issued], _ me: Me) {
         state.withLock { state in
-            guard !state.isTrial, !issued.isEmpty else { return }
+            guard !state.isTrial else { return }
+            state.guards[me.name] = me.guards
+            guard !issued.isEmpty else { return }
             state.open.append((state.called, issued.reversed()))
         }
     }
@@ -68,11 +72,14 @@ final class Table: Sendable {
         state.withLock { state in
             state.isTrial = isTrial
             guard !isTrial else { return }
-            (state.heard, state.open, state.called) = ([], [], 0)
+            (state.heard, state.open, state.called, state.guards) = ([], [], 0, [:])
         }
     }
 
     func call(_ coordinator: Int) { state.withLock { if !$0.isTrial { $0.called = coordinator } } }
+
+    /// Whether a coordinator asks before its screens are left; `nil` if it was not called.
+    func guards(_ name: String) -> Bool? { state.withLock { $0.guards[name] } }
 
     var heard: [Heard] { state.withLock { $0.heard } }
 

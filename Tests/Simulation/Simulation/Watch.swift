@@ -92,7 +92,7 @@ final class Watch: TransitionProbe {
                 state.doomed.remove(coordinator)
             }
             if word != .endChildren || issued.command.isOn ?? true {
-                checkAsked(from: before, to: after, by: coordinator, word.rawValue, navigation, &state)
+                checkAsked(from: before, to: after, by: coordinator, word.rawValue, &state)
             }
             state.doomed.formUnion(after.bereft(since: before, by: coordinator))
             state.doomed.formIntersection(after.nodes.map(\.id))
@@ -130,10 +130,10 @@ final class Watch: TransitionProbe {
         for node in now.nodes where state.known[node.id] == nil { state.known[node.id] = node }
         if !state.hasSeenUserEffect {
             state.hasSeenUserEffect = true
-            checkAsked(from: before, to: now, by: nil, cause.word, navigation, &state)
+            checkAsked(from: before, to: now, by: nil, cause.word, &state)
             checkUserEffect(from: before, to: now, &state)
         } else if now != before {
-            checkAsked(from: before, to: now, by: nil, "the end of a coordinator without screens", navigation, &state)
+            checkAsked(from: before, to: now, by: nil, "the end of a coordinator without screens", &state)
         }
         guard now != before else { return }
         state.doomed.formUnion(now.bereft(since: before, by: nil))
@@ -154,16 +154,14 @@ final class Watch: TransitionProbe {
 
     /// Requires that no protected screen has gone unasked.
     private func checkAsked(
-        from before: Plain, to after: Plain, by asker: Int?, _ word: String, _ navigation: NavigationState,
-        _ state: inout State
+        from before: Plain, to after: Plain, by asker: Int?, _ word: String, _ state: inout State
     ) {
         guard !cause.isAgreed, !state.protected.isEmpty, before != after else { return }
         let left = Set(after.cards.map(\.key))
         for card in before.cards where state.protected.contains(card.key) && !left.contains(card.key) {
             guard card.owner != asker else { continue }
             // One that no longer asks may be left.
-            let living = navigation.coordinators.first { $0.id == card.owner }
-            if let me = (living?.coordinator as? any Actor)?.me, !me.guards { continue }
+            if let name = before[card.owner]?.name, table.guards(name) == false { continue }
             report(.asked, "\(cause.alibi.map { "\($0), " } ?? "")\(word) removes a protected screen", &state)
             return
         }
