@@ -14,6 +14,8 @@ struct Generator {
     private let textLength: Int
     private let nesting: Int
     private let guardsOften: Bool
+    /// Whether nothing is asked for that only removes.
+    private let grows: Bool
 
     init(seed: UInt64) {
         numbers = Numbers(seed: seed)
@@ -22,6 +24,7 @@ struct Generator {
         textLength = [0, 0, 10, 100, 1000][numbers.below(5)]
         nesting = [1, 2, 3][numbers.below(3)]
         guardsOften = numbers.isOneIn(2)
+        grows = numbers.isOneIn(6)
         for word in Word.allCases { words.append((word, weight(of: word))) }
         for verb in Step.Verb.allCases { verbs.append((verb, weight(of: verb))) }
         for callback in Callback.scripted {
@@ -33,6 +36,9 @@ struct Generator {
         let weight = numbers.isOneIn(2) ? 0 : [1, 2, 4, 8, 32][numbers.below(5)]
         switch word {
         case .push, .start: return max(1, weight)
+        case .pop, .popTo, .popToKey, .popToRoot, .setStack, .setTabs, .dismiss, .dismissPresented, .finish,
+            .endChildren:
+            return grows ? 0 : weight
         case .fail, .refuse: return weight / 16
         case .guardScreens: return guardsOften ? 8 : weight / 4
         case .conduct, .enable, .share, .look, .resolve, .remember: return weight / 4
@@ -43,6 +49,8 @@ struct Generator {
     private mutating func weight(of verb: Step.Verb) -> Int {
         let weight = numbers.isOneIn(3) ? 0 : [1, 2, 4, 8][numbers.below(4)]
         switch verb {
+        case .back, .backTo, .backToRoot, .dismiss: return grows ? 0 : weight
+        case .relaunch where grows: return 0
         case .run: return 16
         case .answer: return 8
         case .relaunch, .fork, .restart: return weight / 4

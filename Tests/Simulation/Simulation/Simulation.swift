@@ -120,7 +120,7 @@ package enum Simulation {
                 taken.append(step)
                 let isLast = number == count
                 let findings = await begun.take(step, checksAll: number % 20 == 0 || isLast)
-                trace?("\(number) \(step.text) \(begun.outcome) \(begun.digest)")
+                trace?("\(number) \(step.text) \(begun.outcome) \(begun.plain.nesting) \(begun.digest)")
                 for finding in findings where !finding.isKnown(among: known) && reported.insert(finding.kind).inserted {
                     found.append((finding, number))
                 }

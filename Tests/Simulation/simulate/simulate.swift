@@ -47,13 +47,14 @@ import Simulation
         let file = trace.flatMap { path in
             FileManager.default.createFile(atPath: path, contents: nil) ? FileHandle(forWritingAtPath: path) : nil
         }
-        let clock = ContinuousClock()
-        let begin = clock.now
+        let time = ContinuousClock()
+        let begin = time.now
+        let start = Foundation.clock()
         var (known, usage): (Set<String>, Usage) = (ignored, Usage())
         var (total, refused, walks) = (0, 0, 0)
         var shortening = Duration.zero
         for seed in seeds {
-            if let seconds, (clock.now - begin - shortening) / .seconds(1) > seconds { break }
+            if let seconds, (time.now - begin - shortening) / .seconds(1) > seconds { break }
             let report = await Simulation.walk(
                 seed: seed, steps: steps, ignoring: known, shortens: false,
                 trace: file.map { file in { file.write(Data("\($0)\n".utf8)) } })
@@ -62,8 +63,8 @@ import Simulation
             walks += 1
             usage.add(report.usage)
             guard !report.failures.isEmpty else { continue }
-            let passed = (clock.now - begin - shortening) / .seconds(1)
-            let start = clock.now
+            let passed = (time.now - begin - shortening) / .seconds(1)
+            let pause = time.now
             for failure in report.failures {
                 known.insert(failure.finding.kind)
                 say(
@@ -71,9 +72,10 @@ import Simulation
                 )
                 say("\(shortens ? await Simulation.shortened(failure).description : failure.finding.reason)\n")
             }
-            shortening += clock.now - start
+            shortening += time.now - pause
         }
-        let passed = (clock.now - begin - shortening) / .seconds(1)
+        // Of the processor's time, because other programs may use it, too.
+        let passed = Double(Foundation.clock() - start) / Double(CLOCKS_PER_SEC) - shortening / .seconds(1)
         say("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
         say("never used: \(usage.unused)")
     }
