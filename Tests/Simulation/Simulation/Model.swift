@@ -61,7 +61,7 @@ enum Model {
             after.remove([node.id])
         case .deliver: if node.parent == nil { return .refused("the root") }
         case .endChildren: after.remove(Set(before.children(node.id).map(\.id)))
-        case .move, .moveToStack, .presentMoving: return move(issued, by: node, after)
+        case .move, .moveToStack, .presentMoving: return move(issued, by: node, after, limits)
         case .tell:
             let heir = before.lineage(node.id).dropFirst().first { understands(command.kind, before[$0]?.kind) }
             if heir == nil { return .refused("nobody understands it") }
@@ -177,7 +177,9 @@ enum Model {
         return isOpen ? .open : .state(after)
     }
 
-    private static func move(_ issued: Issued, by node: Plain.Node, _ state: Plain) -> Expectation {
+    private static func move(
+        _ issued: Issued, by node: Plain.Node, _ state: Plain, _ limits: Limits
+    ) -> Expectation {
         let kind = issued.command.kind ?? .alpha
         guard let child = state.children(node.id).last(where: { $0.kind == kind }) else { return .refused("no child") }
         let family = state.family([child.id])
@@ -211,6 +213,7 @@ enum Model {
         if isEmptied { return .refused("it would be empty") }
         after.change(source.id) { pile in pile.cards.removeAll { card in moved.contains { $0.key == card.key } } }
         after.change(target) { $0.cards += moved }
+        if after.pile(target).map({ $0.cards.count > limits.stack }) == true { return .refused("the stack is full") }
         // A flow cannot be moved into itself.
         return after.cards.count == state.cards.count ? .state(after) : .open
     }
