@@ -125,8 +125,9 @@ extension Walk {
             send(to: phone)
             return findings
         } catch {
+            let shown = phones[phone]
             send(to: phone)
-            return refuse(error, watch, event.type)
+            return refuse(error, watch, event.type) + checkStale(error, event, before, shown)
         }
     }
 
@@ -262,6 +263,19 @@ extension Walk {
             reason = "answer names an alert that is not shown"
         }
         return reason.map { [Finding(rule: .seen, signature: $0, reason: $0)] } ?? []
+    }
+
+    /// An event that names what is no longer shown is refused for that reason.
+    private func checkStale(
+        _ error: NavigationError, _ event: PostedEvent, _ before: NavigationState, _ phone: Phone
+    ) -> [Finding] {
+        guard let screen = event.screen, error != .staleScreen else { return [] }
+        let isStale = before.alert.map { $0.key != phone.alert } ?? (screen != before.visible?.key)
+        guard isStale else { return [] }
+        let cause =
+            before.alert == nil ? "a screen that is not visible" : "a screen, under an alert that it was not sent"
+        let reason = "a client that names \(cause), is refused by another error than stale-screen"
+        return [Finding(rule: .seen, signature: reason, reason: "\(event.type): \(error)")]
     }
 
     private func checkBack(_ before: NavigationState, _ result: TransitionResult) -> [Finding] {

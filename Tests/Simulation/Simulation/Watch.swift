@@ -87,6 +87,10 @@ final class Watch: TransitionProbe {
             address(issued, of: node, in: before, &state)
             let outlives = [.alert, .tell, .rotateToken, .requestPairingCode, .signIn, .signOut, .endSessions]
                 .contains(word)
+            // It has been told of a child that went with its own last screen, and may show another one.
+            if table.heard.last(where: { $0.coordinator == coordinator })?.about != nil {
+                state.doomed.remove(coordinator)
+            }
             if state.doomed.contains(coordinator), !outlives, after != before {
                 report(.gone, "\(word.rawValue) of one whose last screen was removed", &state)
                 state.doomed.remove(coordinator)
