@@ -16,6 +16,9 @@ struct Generator {
     private let guardsOften: Bool
     /// Whether nothing is asked for that only removes.
     private let grows: Bool
+    private let tabCount: Int
+    /// One of so many words is used at all.
+    private let sparseness: Int
 
     init(seed: UInt64) {
         numbers = Numbers(seed: seed)
@@ -25,6 +28,8 @@ struct Generator {
         nesting = [1, 2, 3][numbers.below(3)]
         guardsOften = numbers.isOneIn(2)
         grows = numbers.isOneIn(6)
+        tabCount = 1 + numbers.below(4)
+        sparseness = [1, 2, 4, 8][numbers.below(4)]
         for word in Word.allCases { words.append((word, weight(of: word))) }
         for verb in Step.Verb.allCases { verbs.append((verb, weight(of: verb))) }
         for callback in Callback.scripted {
@@ -33,7 +38,7 @@ struct Generator {
     }
 
     private mutating func weight(of word: Word) -> Int {
-        let weight = numbers.isOneIn(2) ? 0 : [1, 2, 4, 8, 32][numbers.below(5)]
+        let weight = numbers.isOneIn(sparseness) ? [1, 2, 4, 8, 32][numbers.below(5)] : 0
         switch word {
         case .push, .start: return max(1, weight)
         case .pop, .popTo, .popToKey, .popToRoot, .setStack, .setTabs, .dismiss, .dismissPresented, .finish,
@@ -47,7 +52,7 @@ struct Generator {
     }
 
     private mutating func weight(of verb: Step.Verb) -> Int {
-        let weight = numbers.isOneIn(3) ? 0 : [1, 2, 4, 8][numbers.below(4)]
+        let weight = numbers.isOneIn(max(2, sparseness / 2)) ? [1, 2, 4, 8][numbers.below(4)] : 0
         switch verb {
         case .back, .backTo, .backToRoot, .dismiss: return grows ? 0 : weight
         case .relaunch where grows: return 0
@@ -67,7 +72,7 @@ struct Generator {
             setup.depth = [4, 8, 32][numbers.below(3)]
             setup.alerts = [2, 3, 16][numbers.below(3)]
             setup.pending = [3, 8, 64][numbers.below(3)]
-            setup.sizeLimit = [2, 4, 16, 64][numbers.below(4)] * 1024
+            setup.sizeLimit = [2, 4, 16, 64, 1024][numbers.below(5)] * 1024
         }
         setup.showsErrors = numbers.isOneIn(2)
         setup.conduct = conduct(depth: 0)
@@ -289,7 +294,7 @@ struct Generator {
 
     private mutating func tabs(depth: Int) -> [TabSpec] {
         var ids = [0, 1, 2, 3]
-        return (0...numbers.below(3)).map { _ in
+        return (0..<1 + numbers.below(tabCount)).map { _ in
             let id = numbers.isOneIn(oddity * 4) ? 0 : ids.remove(at: numbers.below(ids.count))
             var spec = TabSpec(id: id)
             if textLength > 0, numbers.isOneIn(3) { spec.badge = numbers.below(textLength) }
