@@ -1,4 +1,5 @@
 import Coordinators
+import JSONCoding
 
 /// Chooses what happens, from one seed: mostly what is possible now, sometimes what is stale, repeated or wrong. The
 /// weights are drawn anew for each seed, so that a walk without `pop` grows stacks, and one of alerts fills queues.
@@ -57,6 +58,7 @@ struct Generator {
         case .back, .backTo, .backToRoot, .dismiss: return grows ? 0 : weight
         case .relaunch where grows: return 0
         case .run: return 16
+        case .anywhere: return max(2, weight)
         case .answer: return 8
         case .relaunch, .fork, .restart: return weight / 4
         case .unknown, .plan: return weight / 4
@@ -127,7 +129,9 @@ struct Generator {
         let plain = walk.plain
         let hasAlert = !plain.alerts.isEmpty
         switch verb {
-        case .run, .go, .plan, .anywhere, .tap, .relaunch, .describeClient: return !hasAlert
+        case .run, .anywhere: return walk.state.accepts(PostedEvent(verb.rawValue, payload: 0))
+        case .go, .plan: return walk.state.accepts(PostedEvent(verb.rawValue))
+        case .tap, .relaunch, .describeClient: return !hasAlert
         case .unknown: return false
         case .back: return walk.state.backPlan != nil
         case .backTo, .backToRoot: return !hasAlert && plain.visiblePiles.contains { $0.cards.count > 1 }

@@ -2,6 +2,7 @@
 //
 //     simulate engine [--seeds 1..<1000 | --seeds 7] [--steps 300] [--seconds 60] [--mutant NAME] [--trace FILE]
 //         [--ignore KIND]… [--raw]
+//     simulate replay FILE
 import Foundation
 import Simulation
 
@@ -10,7 +11,11 @@ import Simulation
         var (seeds, steps, seconds): (Range<UInt64>, Int, Double?) = (1..<101, 300, nil)
         var (trace, known, shortens): (String?, Set<String>, Bool) = (nil, [], true)
         var arguments = CommandLine.arguments.dropFirst()
-        guard arguments.popFirst() == "engine" else { return usage() }
+        switch arguments.popFirst() {
+        case "engine": break
+        case "replay": return await replay(arguments.first)
+        default: return usage()
+        }
         while let argument = arguments.popFirst() {
             if argument == "--raw" {
                 shortens = false
@@ -35,6 +40,18 @@ import Simulation
 
     private static func usage() {
         say("simulate engine [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]")
+    }
+
+    /// Takes the steps of a file: its first line is the setup, each other one a step, as a failure prints them.
+    private static func replay(_ path: String?) async {
+        let text = path.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) } ?? ""
+        let lines = text.split(separator: "\n").map(String.init)
+        guard let setup = lines.first else { return usage() }
+        do {
+            for kind in try await Simulation.replay(setup: setup, steps: Array(lines.dropFirst())) { say(kind) }
+        } catch {
+            say("\(error)")
+        }
     }
 
     /// Prints at once, also into a file.
