@@ -24,7 +24,7 @@ struct Generator {
     init(seed: UInt64) {
         numbers = Numbers(seed: seed)
         oddity = [4, 10, 40, 1000][numbers.below(4)]
-        scriptLength = [1, 2, 3, 6][numbers.below(4)]
+        scriptLength = [1, 2, 3, 6, 16][numbers.below(5)]
         textLength = [0, 0, 10, 100, 1000][numbers.below(5)]
         nesting = [1, 2, 3][numbers.below(3)]
         guardsOften = numbers.isOneIn(2)
@@ -74,7 +74,7 @@ struct Generator {
             setup.depth = [4, 8, 32][numbers.below(3)]
             setup.alerts = [2, 3, 16][numbers.below(3)]
             setup.pending = [3, 8, 64][numbers.below(3)]
-            setup.sizeLimit = [2, 4, 16, 64, 1024][numbers.below(5)] * 1024
+            setup.sizeLimit = [2, 4, 16, 64, 256, 1024][numbers.below(6)] * 1024
         }
         setup.showsErrors = numbers.isOneIn(2)
         setup.conduct = conduct(depth: 0)
