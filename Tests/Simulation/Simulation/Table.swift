@@ -173,4 +173,9 @@ package struct Usage: Sendable {
     package var builtIn: Set<String> { Set(events.keys.map(\.rawValue)) }
     /// The words of scripts that were never used.
     package var unused: [String] { Word.allCases.filter { words[$0] == nil }.map(\.rawValue) }
+    /// The functions of coordinators that were never called, and the built-in events that were never posted.
+    package var unmet: [String] {
+        Callback.allCases.filter { callbacks[$0] == nil }.map(\.rawValue)
+            + BuiltInEvent.allCases.filter { events[$0] == nil }.map(\.rawValue)
+    }
 }

@@ -3,7 +3,7 @@ import Simulation
 import Testing
 
 @Suite struct SimulationTests {
-    private static let steps = 60
+    private static let steps = 120
 
     @Test(arguments: UInt64(1)...20)
     func `a walk of a fixed seed finds only known faults`(seed: UInt64) async {
@@ -84,7 +84,7 @@ import Testing
 
     private static func usage() async -> Usage {
         var usage = Usage()
-        for seed in UInt64(1)...40 {
+        for seed in UInt64(1)...60 {
             usage.add(await Simulation.walk(seed: seed, steps: 60, shortens: false).usage)
         }
         return usage

@@ -94,6 +94,6 @@ import Simulation
         // Of the processor's time, because other programs may use it, too.
         let passed = Double(Foundation.clock() - start) / Double(CLOCKS_PER_SEC) - shortening / .seconds(1)
         say("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
-        say("never used: \(usage.unused)")
+        say("never used: \(usage.unused + usage.unmet)")
     }
 }
