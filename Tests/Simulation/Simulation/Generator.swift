@@ -69,12 +69,13 @@ struct Generator {
     /// What a walk begins with.
     mutating func setup() -> Setup {
         var setup = Setup()
-        if numbers.isOneIn(2) {
+        // Small sessions reach their limits, and take less time.
+        if !numbers.isOneIn(5) {
             setup.stack = [3, 5, 10, 64][numbers.below(4)]
             setup.depth = [4, 8, 32][numbers.below(3)]
             setup.alerts = [2, 3, 16][numbers.below(3)]
             setup.pending = [3, 8, 64][numbers.below(3)]
-            setup.sizeLimit = [2, 4, 16, 64, 256, 1024][numbers.below(6)] * 1024
+            setup.sizeLimit = [2, 4, 4, 8, 8, 16, 32, 1024][numbers.below(8)] * 1024
         }
         setup.showsErrors = numbers.isOneIn(2)
         setup.conduct = conduct(depth: 0)
