@@ -231,6 +231,21 @@ extension Plain {
         removeCards { ids.contains($0.owner) }
     }
 
+    /// Removes those who have lost what they were for, with all that they have started.
+    mutating func removeBereft(since before: Plain, by asker: Int?) {
+        let old = before.places.owners
+        while true {
+            let new = places
+            let lost = nodes.first { node in
+                guard node.parent != nil, before[node.id] != nil else { return false }
+                if !new.piles.contains(node.home) { return true }
+                return family([node.id]).allSatisfy { $0 != asker && old.contains($0) && !new.owners.contains($0) }
+            }
+            guard let lost else { return }
+            remove([lost.id])
+        }
+    }
+
     /// Those who have lost what they were for: a coordinator whose last screen has gone, and one whose own stack has.
     func bereft(since before: Plain, by asker: Int?) -> Set<Int> {
         let (old, new) = (before.places, places)

@@ -81,7 +81,9 @@ final class Watch: TransitionProbe {
             for node in after.nodes where state.known[node.id] == nil { state.known[node.id] = node }
             guard let issued, let node = before[coordinator] else { return }
             let word = issued.command.word
-            if word == .endChildren || word == .setTabs {
+            if word == .endChildren {
+                state.silenced.formUnion(before.family(Set(before.children(coordinator).map(\.id))))
+            } else if word == .setTabs {
                 state.silenced.formUnion(Set(before.nodes.map(\.id)).subtracting(after.nodes.map(\.id)))
             }
             address(issued, of: node, in: before, &state)
@@ -103,7 +105,8 @@ final class Watch: TransitionProbe {
             switch Model.perform(issued, by: node, on: before, limits: limits) {
             case .open: break
             case .refused(let reason): report(.request, "\(word.rawValue) is performed, though \(reason)", &state)
-            case .state(let expected):
+            case .state(var expected):
+                expected.removeBereft(since: before, by: coordinator)
                 if let difference = after.difference(to: expected, without: state.doomed) {
                     report(.request, "\(word.rawValue): \(difference)", &state)
                 }

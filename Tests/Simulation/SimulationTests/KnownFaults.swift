@@ -6,8 +6,6 @@ let knownFaults: [String: String] = [
     "listed: drawn for another device: …": "what another device was sent is refused",
     "listed: a signal is refused by another coordinator than the one that it is for": "the first of a type gets it",
     "seen: …": "a client answers an alert that it has not been sent",
-    "gone: …": "a coordinator whose last screen or stack was removed is called, and lives again",
-    "told: …": "the parent of a flow that goes with one below it never hears of it",
     "asked: …": "protected screens go unasked, or by an agreement to something else",
     "once: the outcome of an effect is lost …": "its coordinator hears nothing",
     "bounds: depthLimit, though no limit is reached": "31 coordinators on one stack are nested flows",

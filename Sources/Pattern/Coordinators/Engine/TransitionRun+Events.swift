@@ -9,6 +9,7 @@ extension TransitionRun {
         }
         if let builtIn = BuiltInEvent(rawValue: event.type) {
             try begin(builtIn, payload: event.payload)
+            removeBereft(by: nil)
         } else if let alert = state.alert, alert.askedFor == event.type {
             throw .answerFirst
         } else {

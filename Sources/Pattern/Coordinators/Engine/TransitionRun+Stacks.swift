@@ -218,7 +218,7 @@ extension TransitionRun {
         guard !recordObjection(against: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
         operations.append(.replace(key: key, replaced: top.key, stack: state.name(ofStack: id)))
-        if top.tabs != nil { hasLostTabs = true }
+        noteRemoval(of: top)
     }
 
     mutating func setStack(

@@ -69,6 +69,10 @@ public struct TransitionRun: Sendable {
     var removed: [(id: Int, name: String, parent: Int?)] = []
     /// Whether a screen with tabs was removed, and with it stacks on which coordinators may have been started.
     var hasLostTabs = false
+    /// The coordinators that have lost a screen by what is being done.
+    var losers: [Int] = []
+    /// The coordinators that are gone and whose parents have not heard of it yet.
+    var notices: [LivingCoordinator] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: [Int] = []
     /// Whether screens may be left without asking.
@@ -113,7 +117,9 @@ public struct TransitionRun: Sendable {
     /// The result of the event if no coordinator has to be called, otherwise `nil`.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
         if objection != nil { return try resultWithAlert() }
-        guard agenda.isEmpty, state.pendingLink == nil, state.client == original.client else { return nil }
+        guard agenda.isEmpty, notices.isEmpty, state.pendingLink == nil, state.client == original.client else {
+            return nil
+        }
         // Selecting a tab can neither violate an invariant nor exceed a limit.
         if operations.allSatisfy(\.isSelection) { return unchecked() }
         let screens = state.screens
@@ -199,6 +205,7 @@ public struct TransitionRun: Sendable {
         case .call(let call, _): try await perform(call, at: index)
         case .perform(let request, _):
             try perform(request, by: state.coordinators[index])
+            removeBereft(by: id)
             probe?.didPerform(by: id, state)
         case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
         case .passOn(let link, _): passOn(link, from: id)
@@ -269,13 +276,23 @@ public struct TransitionRun: Sendable {
         for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
     }
 
-    /// Removes one orphan, and notifies its parent.
+    /// Removes one orphan, and notifies its parent; or notifies the parent of one that is gone already. The last started
+    /// comes first.
     ///
     /// - Returns: whether there was one.
     mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
-        guard let orphan = orphan(among: screens) else { return false }
-        removeWithoutAsking(state.families(of: [orphan.id]))
-        notifyParent(ofDismissed: orphan)
+        let orphan = orphan(among: screens)
+        if let position = notices.indices.max(by: { notices[$0].id < notices[$1].id }),
+            orphan.map({ $0.id < notices[position].id }) ?? true
+        {
+            notifyParent(ofDismissed: notices.remove(at: position))
+            return true
+        }
+        guard let orphan else { return false }
+        if remove([orphan.id], by: nil) {
+            notifyParent(ofDismissed: orphan)
+            removeBereft(by: nil)
+        }
         return true
     }
 
@@ -289,9 +306,7 @@ public struct TransitionRun: Sendable {
     /// A coordinator whose own stack is gone, though it may have presented a flow; otherwise the last one that has
     /// neither a screen nor a child any longer.
     private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
-        if hasLostTabs, let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
-            return homeless
-        }
+        if hasLostTabs, let homeless { return homeless }
         return state.coordinators.last {
             $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id)
         }
