@@ -100,8 +100,8 @@ extension Walk {
         let isRepeated = agreed.map {
             $0.event.type == event.type && $0.event.payload == event.payload && $0.phone == phone
         }
-        cause.isAgreed = isLeaving || isRepeated == true || (before.agreedEvent == event.type && agreed == nil)
-        if isRepeated == false, before.agreedEvent == event.type { cause.alibi = "agreed to another event" }
+        cause.isAgreed = isLeaving || isRepeated == true || (before.agreement?.event == event.type && agreed == nil)
+        if isRepeated == false, before.agreement?.event == event.type { cause.alibi = "agreed to another event" }
         if !cause.isAgreed, before.alert != nil { cause.alibi = "answered another alert" }
         let watch = Watch(before, plain, cause, table, app.limits)
         table.begin(isTrial: false)
@@ -280,7 +280,7 @@ extension Walk {
 
     private func checkBack(_ before: NavigationState, _ result: TransitionResult) -> [Finding] {
         guard let plan = before.backPlan, before.pendingLink == nil else { return [] }
-        let asks = before.asks(before: plan) && before.agreedEvent != "back"
+        let asks = before.asks(before: plan)
         let isAsked = outcome == "asks" && result.caught == nil
         var fault: String?
         // Something that was called may have objected for other screens.

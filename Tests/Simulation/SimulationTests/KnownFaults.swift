@@ -1,12 +1,9 @@
 /// The faults that walks find and that are not mended yet, by their kinds: `…` stands for whatever follows. What is mended
 /// is removed here, so that it stays found.
 let knownFaults: [String: String] = [
-    "listed: answer about …": "an alert that waits behind a question makes the question's answer impossible",
     "listed: plan, as a form: invalidEvent": "a form's date field takes a time only",
     "listed: drawn for another device: …": "what another device was sent is refused",
     "listed: a signal is refused by another coordinator than the one that it is for": "the first of a type gets it",
-    "seen: …": "a client answers an alert that it has not been sent",
-    "asked: …": "protected screens go unasked, or by an agreement to something else",
     "once: the outcome of an effect is lost …": "its coordinator hears nothing",
     "bounds: depthLimit, though no limit is reached": "31 coordinators on one stack are nested flows",
     "bounds: runawayTransition, though no limit is reached": "a link that starts as many",

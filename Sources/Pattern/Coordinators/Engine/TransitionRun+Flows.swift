@@ -391,7 +391,7 @@ extension TransitionRun {
     ///   event that the client posts again.
     func openingWaitingLink(after before: TransitionResult) async throws(NavigationError) -> TransitionResult {
         guard cause == .event, prospect == nil, let path = state.pendingLink?.path, state.alert == nil,
-            state.agreedEvent == nil
+            state.agreement == nil
         else { return before }
         var state = before.state
         state.pendingLink = nil

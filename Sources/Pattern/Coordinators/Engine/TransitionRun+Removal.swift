@@ -88,16 +88,24 @@ extension TransitionRun {
                 request: isObjection ? "an answer to shouldLeave" : "an alert of onError", reason: reason)
         }
         let key = state.nextKey("a")
+        let subject = isObjection ? self.subject(of: resumed ?? event) : nil
         // The payload of an author's event may hold anything, also secrets, so it is not kept.
-        let isKept = BuiltInEvent(rawValue: event.type) != nil || event.payload == nil || event.payload == [:]
-        state.agreedEvent = nil
+        let isKept =
+            subject.map { BuiltInEvent(rawValue: $0.type) != nil || $0.payload == nil || $0.payload == [:] } ?? true
+        state.agreement = nil
         let alert = PresentedAlert(
             key: key, alert: objection.alert.translated(by: app.words, for: self.state.client),
-            coordinator: objection.coordinator,
-            heldUp: isObjection && isKept ? PostedEvent(event.type, payload: event.payload) : nil,
-            askedFor: isObjection && !isKept ? event.type : nil)
-        // A user has answered the alert that is shown. Otherwise it stays, and the others before this one.
-        state.alerts = cause == .event ? [alert] + before.dropFirst() : before + [alert]
+            coordinator: objection.coordinator, heldUp: isKept ? subject : nil,
+            askedFor: isKept ? nil : subject?.type,
+            question: subject.map {
+                Question(
+                    screens: agreedScreens + objection.screens, device: deviceNumber,
+                    payload: isKept ? nil : app.checksum(of: $0))
+            })
+        // A user has answered the alert that is shown, unless the answer itself is held up. Otherwise it stays, and the
+        // others before this one.
+        let isAnswered = cause == .event && (subject?.type != BuiltInEvent.answer.rawValue || resumed != nil)
+        state.alerts = cause == .event ? [alert] + before.dropFirst(isAnswered ? 1 : 0) : before + [alert]
         guard state.isWithinNumberLimit else { throw .stateLimit(bytes: app.sizeLimit) }
         var operations: [Operation] = []
         if cause == .event, let answered = before.first { operations.append(.dismissAlert(key: answered.key)) }
@@ -105,6 +113,18 @@ extension TransitionRun {
         return TransitionResult(
             state: state, transition: Transition(event: event.type, cause: cause, operations: operations),
             caught: objection.failure, asksFirst: isObjection && !isKept)
+    }
+
+    /// The event that a question is about, as it is kept: of `back`, which may press the button of an alert, only what it
+    /// does then.
+    private func subject(of event: PostedEvent) -> PostedEvent {
+        var subject = PostedEvent(event.type, payload: event.payload)
+        guard resumed == nil, let shown = original.alert else { return subject }
+        if event.type == BuiltInEvent.back.rawValue, let button = shown.alert.cancelButton {
+            subject = PostedEvent(BuiltInEvent.answer.rawValue, payload: ["button": .string(button.id)])
+        }
+        if subject.type == BuiltInEvent.answer.rawValue { subject.payload?["alert"] = .string(shown.key) }
+        return subject
     }
 
     /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first, and
@@ -121,11 +141,15 @@ extension TransitionRun {
     }
 
     private mutating func recordObjection(to screen: PlacedScreen, against asker: Int?) -> Bool {
-        guard screen.coordinator != asker, state.objection(to: screen) != nil,
+        guard screen.coordinator != asker, !agreedScreens.contains(screen.key), state.objection(to: screen) != nil,
             let before = original.screens.first(where: { $0.key == screen.key }),
             let alert = original.objection(to: before, for: state.client)
         else { return false }
-        objection = (screen.coordinator, alert, nil)
+        // One question covers all screens about which the coordinator would ask the same.
+        let same = original.screens.filter { other in
+            other.coordinator == screen.coordinator && original.objection(to: other, for: state.client) == alert
+        }
+        objection = (screen.coordinator, alert, same.map(\.key), nil)
         agenda = []
         return true
     }
@@ -226,7 +250,7 @@ extension TransitionRun {
 
     /// Gives each alert of a removed coordinator to the nearest ancestor that can handle the events of the alert's
     /// buttons, or to the nearest of all if none can.
-    private mutating func adoptAlerts() {
+    mutating func adoptAlerts() {
         state.alerts = state.alerts.compactMap { alert in
             if state[alert.coordinator] != nil { return alert }
             let heirs = heirs(of: alert.coordinator)

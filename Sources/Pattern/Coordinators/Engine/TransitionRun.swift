@@ -75,11 +75,15 @@ public struct TransitionRun: Sendable {
     var notices: [LivingCoordinator] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: [Int] = []
-    /// Whether screens may be left without asking.
+    /// Whether screens may be left without asking, because nobody could be asked.
     var leavesWithoutAsking = false
+    /// The keys of the screens that the user has agreed to leave.
+    var agreedScreens: [String] = []
+    /// The event that goes on because the user has agreed to it.
+    var resumed: PostedEvent?
     /// The alert that replaces everything else that the transition would do. With `failure` it is the app's alert for
-    /// an error of a coordinator; without, the coordinator objects to leaving a screen.
-    var objection: (coordinator: Int, alert: Alert, failure: NavigationError?)?
+    /// an error of a coordinator; without, the coordinator objects to leaving `screens`.
+    var objection: (coordinator: Int, alert: Alert, screens: [String], failure: NavigationError?)?
     /// The tabs before `back` selected another one, with the history as `back` has shortened it.
     var tabsLeftByBack: (key: String, tabs: PlacedTabs)?
     /// How far the transition has got with its link; `nil` if there is none.
@@ -246,7 +250,7 @@ public struct TransitionRun: Sendable {
             let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) }),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
         else { throw failure }
-        objection = (owner, alert, failure)
+        objection = (owner, alert, [], failure)
         agenda = []
     }
 

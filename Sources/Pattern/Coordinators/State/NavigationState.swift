@@ -17,7 +17,7 @@ public struct NavigationState: Sendable {
         var client = ClientInfo.none
         var drawnFor = NavigationState.firstDevice
         var pendingLink: PendingLink?
-        var agreedEvent: String?
+        var agreement: Agreement?
         var pending: [PendingWork] = []
         var lastKey = 0
         var lastID = 0
@@ -100,10 +100,10 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.pendingLink }
     }
 
-    /// The type of an event to which the user has agreed: if it is posted next, it leaves screens without asking.
-    package internal(set) var agreedEvent: String? {
-        _read { yield parts.agreedEvent }
-        _modify { yield &parts.agreedEvent }
+    /// The event to which the user has agreed; `nil` if there is none.
+    package internal(set) var agreement: Agreement? {
+        _read { yield parts.agreement }
+        _modify { yield &parts.agreement }
     }
 
     /// The effects under way and the timers, in the order in which they were recorded.
