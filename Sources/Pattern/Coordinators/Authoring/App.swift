@@ -284,7 +284,7 @@ public final class App: Sendable {
     public func begin(
         _ event: PostedEvent, on state: NavigationState, at now: Date, by device: Device? = nil
     ) throws(NavigationError) -> TransitionRun {
-        if let screen = event.screen, screen != state.visible?.key { throw .staleScreen }
+        if let screen = event.screen, screen != state.shownKey, !event.names(state.alert) { throw .staleScreen }
         var run = TransitionRun(of: self, on: state, at: now, event: event)
         if let device {
             run.device = device
