@@ -13,7 +13,7 @@ struct Question: Sendable, Equatable {
 /// An event that the user has agreed to: if it is posted next, it may leave the screens of the question.
 package struct Agreement: Sendable, Equatable {
     /// The event's type.
-    let event: String
+    package let event: String
     /// `nil` if it was saved before agreements had one: then any payload, device and screen is meant.
     let question: Question?
 }
