@@ -120,6 +120,12 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Coordinators", "JSONCoding", "MicroHTTP", "CZlib"],
             path: "Tests/TestSupport"),
+        // Everything that can happen to a session, from one seed.
+        .target(
+            name: "Simulation", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/Simulation/Simulation"),
+        .executableTarget(name: "simulate", dependencies: ["Simulation"], path: "Tests/Simulation/simulate"),
+        .testTarget(
+            name: "SimulationTests", dependencies: ["Simulation"], path: "Tests/Simulation/SimulationTests"),
         // A server with unusual apps, which the tests run.
         .executableTarget(
             name: "oddserver",

@@ -194,7 +194,7 @@ export class NavigationSession {
    */
   post(event: NavigationEvent, options: PostOptions = {}): Promise<Outcome> {
     const { type, payload } = event, key = randomKey();
-    const body = { type, payload, screen: options.screen ?? this.#drawn?.visible.key };
+    const body = { type, payload, screen: options.screen ?? this.#drawn?.alert?.key ?? this.#drawn?.visible.key };
     const isFree = this.#options.predicts && this.#posting === 0 && !this.ended;
     const predicted = isFree && this.#state && predict(this.#state, event);
     if (predicted) this.#show({ ...predicted, ...this.#known.get(predicted.visible.key) });

@@ -254,9 +254,10 @@ public actor NavigationSession {
     ) async -> Outcome {
         let deadline = limit.map { ContinuousClock.now + $0 }
         // The same tap again, while the first one is on the way, is meant for the screen that the first one was for.
-        let doubled = onTheWay?.event == event ? onTheWay?.screen : nil
+        let first = onTheWay?.event == event ? onTheWay : nil
         let tapped = OnTheWay(
-            event: event, screen: screen ?? doubled ?? drawn?.visible.key, alert: drawn?.alert?.key)
+            event: event, screen: screen ?? first?.screen ?? drawn?.visible.key,
+            alert: first == nil ? drawn?.alert?.key : first?.alert)
         var call = Call("POST", "/events", key: .newKey)
         call.wait = wait
         if ifUnchanged, let tag { call.headers["If-Match"] = tag }
@@ -275,7 +276,7 @@ public actor NavigationSession {
         guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { return .withdrawn(.notCarriedOut) }
         var body: [String: JSONValue] = ["type": .string(event.type)]
         body["payload"] = event.payload
-        if !event.isOfNoScreen { body["screen"] = tapped.screen.map { .string($0) } }
+        if !event.isOfNoScreen { body["screen"] = (screen ?? tapped.alert ?? tapped.screen).map { .string($0) } }
         call.body = .object(body)
         let (parked, answer) = (parked, event.payload)
         let outcome = await send(call, tapped, until: deadline)

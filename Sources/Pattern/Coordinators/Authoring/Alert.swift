@@ -73,6 +73,8 @@ public final class PresentedAlert: Sendable {
     let heldUp: PostedEvent?
     /// The type of the event that `shouldLeave` held up, if the client has to post it again: its payload is not kept.
     let askedFor: String?
+    /// What else the user is asked about; `nil` if it was saved before alerts had it.
+    let question: Question?
     /// The type of the event that the alert is about, if it is from `shouldLeave`.
     package var subject: String? { heldUp?.type ?? askedFor }
     /// The alert that is shown when this one is answered, see `NavigationState.alerts`.
@@ -80,13 +82,14 @@ public final class PresentedAlert: Sendable {
 
     init(
         key: String, alert: Alert, coordinator: Int, heldUp: PostedEvent? = nil, askedFor: String? = nil,
-        next: PresentedAlert? = nil
+        question: Question? = nil, next: PresentedAlert? = nil
     ) {
         self.key = key
         self.alert = alert
         self.coordinator = coordinator
         self.heldUp = heldUp
         self.askedFor = askedFor
+        self.question = question
         self.next = next
     }
 
@@ -96,6 +99,7 @@ public final class PresentedAlert: Sendable {
         self.coordinator = coordinator
         self.heldUp = other.heldUp
         self.askedFor = other.askedFor
+        self.question = other.question
         self.next = next
     }
 
@@ -129,6 +133,7 @@ extension PresentedAlert: Equatable {
     public static func == (left: PresentedAlert, right: PresentedAlert) -> Bool {
         left === right
             || (left.key == right.key && left.alert == right.alert && left.coordinator == right.coordinator
-                && left.heldUp == right.heldUp && left.askedFor == right.askedFor && left.next == right.next)
+                && left.heldUp == right.heldUp && left.askedFor == right.askedFor && left.question == right.question
+                && left.next == right.next)
     }
 }

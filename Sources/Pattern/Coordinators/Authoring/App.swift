@@ -34,6 +34,7 @@ public final class App: Sendable {
     public let sizeLimit: Int
     /// The alert for an error that a coordinator's function threw; `nil` to answer with an error.
     let onError: (@Sendable (any Error, NavigationContext) -> Alert?)?
+    package let limits: Limits
     /// The app's own words for what the server says; `nil` for English.
     package let words: Words?
     private let makeRoot: @Sendable () -> any Coordinator
@@ -78,6 +79,7 @@ public final class App: Sendable {
         self.endsForks = endsForks
         self.sizeLimit = sizeLimit
         self.onError = onError
+        self.limits = Limits.ofNewApps
         let words = words.map(Words.init)
         self.words = words
         self.version = version
@@ -140,6 +142,7 @@ public final class App: Sendable {
         aliases = App.aliases(of: types, numbers)
         catchAlls = app.catchAlls
         sizeLimit = app.sizeLimit
+        limits = app.limits
         onError = app.onError
         words = app.words
         self.makeRoot = { makeRoot() }
@@ -281,7 +284,7 @@ public final class App: Sendable {
     public func begin(
         _ event: PostedEvent, on state: NavigationState, at now: Date, by device: Device? = nil
     ) throws(NavigationError) -> TransitionRun {
-        if let screen = event.screen, screen != state.visible?.key { throw .staleScreen }
+        if let screen = event.screen, screen != state.shownKey, !event.names(state.alert) { throw .staleScreen }
         var run = TransitionRun(of: self, on: state, at: now, event: event)
         if let device {
             run.device = device

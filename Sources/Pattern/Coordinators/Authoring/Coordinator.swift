@@ -118,7 +118,9 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
     /// Called after a child was removed because its last screen was removed, for example by `back`, or because its flow
-    /// was dismissed. The child did not finish, so there is no result.
+    /// was dismissed, or went with the flow below it. The child did not finish, so there is no result. Called when all that
+    /// was under way is done; if the user or a coordinator has removed a child's last screen together with the last ones of
+    /// its own children, only the child's parent is called.
     mutating func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) async throws
 
     /// Called when a child has delivered a value, see `Navigator.deliver`. The child and its screens stay.

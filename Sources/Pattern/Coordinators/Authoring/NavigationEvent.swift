@@ -59,7 +59,7 @@ public enum NoEvent: NavigationEvent {
 public struct PostedEvent: Sendable, Equatable {
     public var type: String
     public var payload: JSON?
-    /// The key of the screen that the user acted on.
+    /// The key of the screen that the user acted on, or of the alert, if one is shown.
     public var screen: String?
     /// Where the event comes from. Never saved.
     public var address: ClientAddress?
@@ -69,6 +69,14 @@ public struct PostedEvent: Sendable, Equatable {
         self.payload = payload
         self.screen = screen
         self.address = address
+    }
+}
+
+extension PostedEvent {
+    /// Whether it answers the alert by its key: then it does not matter which screen it names.
+    func names(_ alert: PresentedAlert?) -> Bool {
+        guard let alert, type == BuiltInEvent.answer.rawValue else { return false }
+        return payload?["alert"]?.string == alert.key
     }
 }
 
@@ -223,6 +231,14 @@ public final class EventShape: Sendable {
         var faults: [PayloadFault] = []
         if let payload, let schema { faults = SchemaCheck.faults(of: payload, schema, at: ["payload"]) }
         return .invalidEvent(.init(faults.contains { $0.path == first.path } ? faults : [first] + faults))
+    }
+
+    /// A payload without the members that hold secrets.
+    func withoutSecrets(_ payload: JSON) -> JSON {
+        guard holdsSecret, let schema else { return payload }
+        guard let properties = schema["properties"]?.object, let object = payload.object else { return .null }
+        return .object(
+            JSONObject(object.members.filter { properties[$0.name]?.holdsSecret == false }.map { ($0.name, $0.value) }))
     }
 
     func has(_ field: Field) -> Bool { field.exists(in: bareSchema) }

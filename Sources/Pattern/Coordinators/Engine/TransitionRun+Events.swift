@@ -3,18 +3,35 @@ internal import JSONCoding
 /// Begins to carry out the events that clients post.
 extension TransitionRun {
     mutating func begin(_ event: PostedEvent) throws(NavigationError) {
-        if let agreed = state.agreedEvent, event.type != BuiltInEvent.describeClient.rawValue {
-            state.agreedEvent = nil
-            leavesWithoutAsking = agreed == event.type
+        if let agreement = state.agreement, event.type != BuiltInEvent.describeClient.rawValue {
+            state.agreement = nil
+            if covers(agreement, event) { agree(to: agreement.question) }
         }
         if let builtIn = BuiltInEvent(rawValue: event.type) {
             try begin(builtIn, payload: event.payload)
+            removeBereft(by: nil)
         } else if let alert = state.alert, alert.askedFor == event.type {
             throw .answerFirst
         } else {
             try route(event)
         }
     }
+
+    /// Whether this is what the user has agreed to: the same event with the same payload, from the device that was asked.
+    private func covers(_ agreement: Agreement, _ event: PostedEvent) -> Bool {
+        guard agreement.event == event.type else { return false }
+        guard let question = agreement.question else { return true }
+        return question.device == deviceNumber && question.payload == app.checksum(of: event)
+    }
+
+    /// The screens that the user was asked about may be left.
+    private mutating func agree(to question: Question?) {
+        guard let question else { return leavesWithoutAsking = true }
+        agreedScreens = question.screens
+    }
+
+    /// The number of the device that posted the event.
+    var deviceNumber: Int { device?.number ?? original.drawnFor }
 
     /// Sends the event to the first coordinator that accepts it, from the visible screen's up to the root.
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
@@ -196,26 +213,39 @@ extension TransitionRun {
     }
 
     /// Dismisses the alert; then continues the event that it held up, or sends the button's event to the coordinator
-    /// that showed the alert. A user who has just answered is not asked again.
+    /// that showed the alert.
     private mutating func press(_ button: AlertButton) throws(NavigationError) {
         guard let alert = state.alert else { return }
-        leavesWithoutAsking = true
         state.alert = alert.next
         if button.leaves {
-            state.agreedEvent = alert.askedFor
-            if let heldUp = alert.heldUp { return try goOn(with: heldUp) }
+            if let heldUp = alert.heldUp { return try goOn(with: heldUp, alert.question) }
+            state.agreement = alert.askedFor.map { Agreement(event: $0, question: alert.question) }
         }
         guard let event = button.event, let shape = state[alert.coordinator]?.type.event(event.name) else { return }
         agenda.append(.call(.handle(shape, event: try shape.decodable(event.payload)), alert.coordinator))
     }
 
-    /// Begins the event that an alert has held up. `back` leaves the screen that the user was asked about, also if
-    /// another alert is shown next.
-    private mutating func goOn(with heldUp: PostedEvent) throws(NavigationError) {
-        guard heldUp.type == BuiltInEvent.back.rawValue else { return try begin(heldUp) }
-        var uncovered = state
-        uncovered.alert = nil
-        try goBack(uncovered.backPlan)
+    /// Begins the event that an alert has held up, as if no other alert had come behind the question; these are shown next.
+    /// Does nothing if the event is not possible any longer, because something else has happened meanwhile.
+    private mutating func goOn(with heldUp: PostedEvent, _ question: Question?) throws(NavigationError) {
+        var run = self
+        run.agree(to: question)
+        run.resumed = heldUp
+        let isAnswer = heldUp.type == BuiltInEvent.answer.rawValue
+        // A link waits for all alerts. What answers an alert needs it.
+        let waiting = isAnswer || heldUp.type == BuiltInEvent.open.rawValue ? [] : state.alerts
+        if !waiting.isEmpty { run.state.alert = nil }
+        do {
+            try run.begin(heldUp)
+        } catch {
+            guard error.isOfEvent else { throw error }
+            return
+        }
+        if !waiting.isEmpty {
+            run.state.alerts = waiting
+            run.adoptAlerts()
+        }
+        self = run
     }
 
     /// Opens a link, or keeps it while an alert is shown.
@@ -266,6 +296,14 @@ extension TransitionRun {
 }
 
 extension NavigationError {
+    /// Whether the event itself is not possible now.
+    fileprivate var isOfEvent: Bool {
+        switch self {
+        case .eventNotAccepted, .payloadNotOffered, .unknownEvent, .invalidEvent, .nothingToGoBack, .staleScreen: true
+        default: false
+        }
+    }
+
     /// A built-in event's payload does not fit.
     fileprivate static func invalidPayload(_ reason: String) -> NavigationError {
         .invalidEvent(.init(path: ["payload"], reason: reason))

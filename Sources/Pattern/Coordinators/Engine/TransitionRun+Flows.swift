@@ -6,7 +6,7 @@ extension TransitionRun {
         _ child: any Coordinator, on stack: Int, _ request: Request, by parent: LivingCoordinator
     ) throws(NavigationError) {
         let lineage = state.lineage(of: parent.id)
-        guard lineage.count < NavigationState.depthLimit else {
+        guard lineage.count < app.limits.depth else {
             // Clients deepen the tree one event at a time. If one event starts most of its levels, the app is at fault.
             let newOnes = lineage.count { original[$0] == nil }
             throw newOnes > lineage.count / 2
@@ -107,7 +107,7 @@ extension TransitionRun {
     ) throws(NavigationError) {
         try check(alert) { coordinator.impossible(request, $0) }
         let alerts = state.alerts
-        if let shown = alerts.first, alerts.count >= NavigationState.alertLimit {
+        if let shown = alerts.first, alerts.count >= app.limits.alerts {
             throw coordinator.impossible(
                 request,
                 "“\(alert.title)” would be the \(alerts.count + 1)th alert: “\(shown.alert.title)” is shown, the others wait"
@@ -391,13 +391,14 @@ extension TransitionRun {
     ///   event that the client posts again.
     func openingWaitingLink(after before: TransitionResult) async throws(NavigationError) -> TransitionResult {
         guard cause == .event, prospect == nil, let path = state.pendingLink?.path, state.alert == nil,
-            state.agreedEvent == nil
+            state.agreement == nil
         else { return before }
         var state = before.state
         state.pendingLink = nil
         let open = PostedEvent(BuiltInEvent.open.rawValue, payload: ["path": .string(path)], address: event?.address)
         var run = TransitionRun(of: app, on: state, at: now, event: open)
         (run.origin, run.wrapper, run.observer, run.device) = (origin, wrapper, observer, device)
+        run.probe = probe
         let isLaunch = event == nil
         run.leavesWithoutAsking = isLaunch
         do throws(NavigationError) {

@@ -13,6 +13,7 @@ extension TransitionRun {
         let isNoted = asker == nil && app.types.contains { $0.isStackDelegate }
         let left = isNoted ? state.screensToLeave(where: matches) : []
         removeScreensWithoutAsking(where: matches)
+        removeBereft(by: asker)
         if isNoted { notifyDelegates(ofLeft: left) }
     }
 
@@ -40,8 +41,10 @@ extension TransitionRun {
     /// - Returns: whether they were removed.
     @discardableResult
     mutating func remove(_ ids: Set<Int>, by asker: Int?, asking: Bool = true, finisher: Int? = nil) -> Bool {
-        let ids = state.families(of: ids)
-        guard !asking || !recordObjection(against: asker, where: { ids.contains($0.coordinator) }) else { return false }
+        if asking, !leavesWithoutAsking {
+            let leaving = state.leaving(with: ids)
+            guard !recordObjection(against: asker, where: { leaving.contains($0.coordinator) }) else { return false }
+        }
         removeWithoutAsking(ids, finisher: finisher)
         return true
     }
@@ -76,7 +79,7 @@ extension TransitionRun {
         let before = state.alerts
         if cause == .event {
             state.restartIdleTimers(at: now)
-        } else if before.count >= NavigationState.alertLimit, let failure = objection.failure {
+        } else if before.count >= app.limits.alerts, let failure = objection.failure {
             throw failure
         }
         try check(objection.alert) { reason in
@@ -85,16 +88,24 @@ extension TransitionRun {
                 request: isObjection ? "an answer to shouldLeave" : "an alert of onError", reason: reason)
         }
         let key = state.nextKey("a")
+        let subject = isObjection ? self.subject(of: resumed ?? event) : nil
         // The payload of an author's event may hold anything, also secrets, so it is not kept.
-        let isKept = BuiltInEvent(rawValue: event.type) != nil || event.payload == nil || event.payload == [:]
-        state.agreedEvent = nil
+        let isKept =
+            subject.map { BuiltInEvent(rawValue: $0.type) != nil || $0.payload == nil || $0.payload == [:] } ?? true
+        state.agreement = nil
         let alert = PresentedAlert(
             key: key, alert: objection.alert.translated(by: app.words, for: self.state.client),
-            coordinator: objection.coordinator,
-            heldUp: isObjection && isKept ? PostedEvent(event.type, payload: event.payload) : nil,
-            askedFor: isObjection && !isKept ? event.type : nil)
-        // A user has answered the alert that is shown. Otherwise it stays, and the others before this one.
-        state.alerts = cause == .event ? [alert] + before.dropFirst() : before + [alert]
+            coordinator: objection.coordinator, heldUp: isKept ? subject : nil,
+            askedFor: isKept ? nil : subject?.type,
+            question: subject.map {
+                Question(
+                    screens: agreedScreens + objection.screens, device: deviceNumber,
+                    payload: isKept ? nil : app.checksum(of: $0))
+            })
+        // A user has answered the alert that is shown, unless the answer itself is held up. Otherwise it stays, and the
+        // others before this one.
+        let isAnswered = cause == .event && (subject?.type != BuiltInEvent.answer.rawValue || resumed != nil)
+        state.alerts = cause == .event ? [alert] + before.dropFirst(isAnswered ? 1 : 0) : before + [alert]
         guard state.isWithinNumberLimit else { throw .stateLimit(bytes: app.sizeLimit) }
         var operations: [Operation] = []
         if cause == .event, let answered = before.first { operations.append(.dismissAlert(key: answered.key)) }
@@ -102,6 +113,18 @@ extension TransitionRun {
         return TransitionResult(
             state: state, transition: Transition(event: event.type, cause: cause, operations: operations),
             caught: objection.failure, asksFirst: isObjection && !isKept)
+    }
+
+    /// The event that a question is about, as it is kept: of `back`, which may press the button of an alert, only what it
+    /// does then.
+    private func subject(of event: PostedEvent) -> PostedEvent {
+        var subject = PostedEvent(event.type, payload: event.payload)
+        guard resumed == nil, let shown = original.alert else { return subject }
+        if event.type == BuiltInEvent.back.rawValue, let button = shown.alert.cancelButton {
+            subject = PostedEvent(BuiltInEvent.answer.rawValue, payload: ["button": .string(button.id)])
+        }
+        if subject.type == BuiltInEvent.answer.rawValue { subject.payload?["alert"] = .string(shown.key) }
+        return subject
     }
 
     /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first, and
@@ -118,23 +141,34 @@ extension TransitionRun {
     }
 
     private mutating func recordObjection(to screen: PlacedScreen, against asker: Int?) -> Bool {
-        guard screen.coordinator != asker, state.objection(to: screen) != nil,
+        guard screen.coordinator != asker, !agreedScreens.contains(screen.key), state.objection(to: screen) != nil,
             let before = original.screens.first(where: { $0.key == screen.key }),
             let alert = original.objection(to: before, for: state.client)
         else { return false }
-        objection = (screen.coordinator, alert, nil)
+        // One question covers all screens about which the coordinator would ask the same.
+        let same = original.screens.filter { other in
+            other.coordinator == screen.coordinator && original.objection(to: other, for: state.client) == alert
+        }
+        objection = (screen.coordinator, alert, same.map(\.key), nil)
         agenda = []
         return true
     }
 
     /// Removes coordinators with their screens, without asking. Their alerts stay, and get other owners.
     ///
+    /// Flows above a removed flow are removed with it: their parents hear of it when all that is under way is done.
+    ///
     /// - Parameter finisher: the coordinator among them that finishes; the others are dismissed.
-    mutating func removeWithoutAsking(_ ids: Set<Int>, finisher: Int? = nil) {
-        // Flows above a removed flow are removed with it.
+    mutating func removeWithoutAsking(_ chosen: Set<Int>, finisher: Int? = nil) {
+        let ids = state.leaving(with: chosen)
+        if ids.count > chosen.count {
+            for flow in state.presented where ids.contains(flow.coordinator) && !chosen.contains(flow.coordinator) {
+                if let living = state[flow.coordinator], !(living.parent.map(ids.contains) ?? true) {
+                    notices.append(living)
+                }
+            }
+        }
         if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
-            let above = state.families(of: Set(state.presented[position...].map(\.coordinator)))
-            guard above.isSubset(of: ids) else { return removeWithoutAsking(ids.union(above), finisher: finisher) }
             for flow in state.presented[position...].reversed() { operations.append(.dismiss(key: flow.key)) }
             state.presented.removeSubrange(position...)
         }
@@ -150,16 +184,59 @@ extension TransitionRun {
     }
 
     mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
-        var removed: [(key: String, stack: Int, hadTabs: Bool)] = []
+        var removed: [(screen: PlacedScreen, stack: Int)] = []
         state.stack.removeScreens(where: matches, into: &removed)
         for index in state.presented.indices {
             state.presented[index].stack.removeScreens(where: matches, into: &removed)
         }
-        for screen in removed {
-            operations.append(.pop(key: screen.key, stack: state.name(ofStack: screen.stack)))
-            if screen.hadTabs { hasLostTabs = true }
+        for (screen, stack) in removed {
+            operations.append(.pop(key: screen.key, stack: state.name(ofStack: stack)))
+            noteRemoval(of: screen)
         }
     }
+
+    /// Notes who has lost a screen, and perhaps the last one.
+    mutating func noteRemoval(of screen: PlacedScreen) {
+        if screen.tabs != nil { hasLostTabs = true }
+        screen.forEachWithin { screen in
+            if !losers.contains(screen.coordinator) { losers.append(screen.coordinator) }
+        }
+    }
+
+    /// Removes the coordinators that have just lost what they were for: the stack on which they were started, or their last
+    /// screen, with nothing of their descendants left either. Their parents hear of it when all that is under way is done.
+    ///
+    /// One that has removed its last screen itself may still show another one. One whose last child has gone is told of
+    /// that first.
+    mutating func removeBereft(by asker: Int?) {
+        while objection == nil, hasLostTabs || !losers.isEmpty, let bereft = bereft(by: asker) {
+            guard remove([bereft.id], by: asker) else { return }
+            notices.append(bereft)
+        }
+        losers = []
+        hasLostTabs = false
+    }
+
+    private func bereft(by asker: Int?) -> LivingCoordinator? {
+        if hasLostTabs, let homeless { return homeless }
+        let screens = losers.isEmpty ? [] : state.screens
+        return state.coordinators.first { loser in
+            guard loser.parent != nil, loser.id != asker, losers.contains(loser.id) else { return false }
+            return isBereft(loser.id, among: screens, asker)
+        }
+    }
+
+    /// Whether a coordinator has lost its last screen, and so have all its descendants.
+    private func isBereft(_ id: Int, among screens: [PlacedScreen], _ asker: Int?) -> Bool {
+        let family = state.families(of: [id])
+        return !screens.contains { family.contains($0.coordinator) }
+            && state.coordinators.allSatisfy { living in
+                !family.contains(living.id) || losers.contains(living.id) && living.id != asker
+            }
+    }
+
+    /// The first coordinator whose own stack is gone.
+    var homeless: LivingCoordinator? { state.coordinators.first { state.stack($0.home) == nil } }
 }
 
 /// The alerts and requests that a coordinator leaves behind when it is removed.
@@ -173,7 +250,7 @@ extension TransitionRun {
 
     /// Gives each alert of a removed coordinator to the nearest ancestor that can handle the events of the alert's
     /// buttons, or to the nearest of all if none can.
-    private mutating func adoptAlerts() {
+    mutating func adoptAlerts() {
         state.alerts = state.alerts.compactMap { alert in
             if state[alert.coordinator] != nil { return alert }
             let heirs = heirs(of: alert.coordinator)
@@ -242,6 +319,14 @@ extension NavigationState {
         self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context(for: client ?? self.client))
     }
 
+    /// The ids of coordinators, of all their descendants, and of the flows presented above theirs: they go together.
+    func leaving(with ids: Set<Int>) -> Set<Int> {
+        let family = families(of: ids)
+        guard let position = presented.firstIndex(where: { family.contains($0.coordinator) }) else { return family }
+        let all = families(of: family.union(presented[position...].map(\.coordinator)))
+        return all == family ? family : leaving(with: all)
+    }
+
     /// The ids of coordinators and all their descendants.
     func families(of ids: Set<Int>) -> Set<Int> {
         // Parents come before their children, so one pass finds them all.
@@ -262,6 +347,8 @@ extension TransitionRun {
         removeWithoutAsking(families)
         for coordinator in before where state[coordinator.id] == nil { notifyParent(ofDismissed: coordinator) }
         removeScreensWithoutAsking { screens.contains($0.key) }
+        // Those who have lost their last screen are the next orphans.
+        (losers, notices) = ([], [])
         if let link = state.pendingLink {
             let isUnanswered = link.waitsForAnswer && original.alert != nil && state.alert == nil
             if isUnanswered || (try? app.link(link.path)) == nil { state.pendingLink = nil }
@@ -285,7 +372,7 @@ extension TransitionRun {
     ///
     /// - Returns: whether there was one to remove.
     mutating func removeEmptyPlace() -> Bool {
-        if let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
+        if let homeless {
             removeWithoutAsking(state.families(of: [homeless.id]))
             notifyParent(ofDismissed: homeless)
             return true

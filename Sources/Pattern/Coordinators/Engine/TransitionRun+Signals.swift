@@ -148,7 +148,7 @@ extension TransitionRun {
     ) throws(NavigationError) {
         for living in before.reversed()
         where living.type.work.willEnd != nil && living.id > state.inheritedID && state[living.id] == nil {
-            guard state.pending.count < NavigationState.cleanUpLimit else {
+            guard state.pending.count < app.limits.cleanUps else {
                 throw .workLimit(coordinator: living.name)
             }
             let cleanUp = CleanUp(
@@ -193,7 +193,7 @@ extension TransitionRun {
     ) throws(NavigationError) {
         let id = id ?? ""
         state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
-        guard state.pending.count < NavigationState.pendingLimit else {
+        guard state.pending.count < app.limits.pending else {
             throw .workLimit(coordinator: coordinator.name)
         }
         state.pending.append(PendingWork(id: id, number: state.nextID(), coordinator: coordinator.id, kind: kind))

@@ -152,11 +152,12 @@ extension TransitionRun {
     mutating func change(
         _ id: Int, _ request: Request, by coordinator: LivingCoordinator, _ change: (inout ScreenStack) -> Void
     ) throws(NavigationError) {
+        let limit = app.limits.stack
         var isFull = false
         let found = state.changeFirstStack { stack in
             guard stack.id == id else { return false }
             change(&stack)
-            isFull = stack.screens.count > NavigationState.stackLimit
+            isFull = stack.screens.count > limit
             return true
         }
         guard found else { throw coordinator.impossible(request, "the stack on which it was started is gone") }
@@ -217,7 +218,7 @@ extension TransitionRun {
         guard !recordObjection(against: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
         operations.append(.replace(key: key, replaced: top.key, stack: state.name(ofStack: id)))
-        if top.tabs != nil { hasLostTabs = true }
+        noteRemoval(of: top)
     }
 
     mutating func setStack(

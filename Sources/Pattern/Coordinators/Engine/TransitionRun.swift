@@ -42,6 +42,8 @@ public struct TransitionRun: Sendable {
     public var wrapper: CallWrapper?
     /// `nil` if nobody limits the calls.
     package var observer: (any CallObserver)?
+    /// `nil` unless a test looks into the transition.
+    package var probe: (any TransitionProbe)?
     /// The posted event; `nil` for the first transition of a session.
     var event: PostedEvent?
     /// What the transition is made for. If it is no event, `event` has the signal's name, or the effect's.
@@ -67,13 +69,21 @@ public struct TransitionRun: Sendable {
     var removed: [(id: Int, name: String, parent: Int?)] = []
     /// Whether a screen with tabs was removed, and with it stacks on which coordinators may have been started.
     var hasLostTabs = false
+    /// The coordinators that have lost a screen by what is being done.
+    var losers: [Int] = []
+    /// The coordinators that are gone and whose parents have not heard of it yet.
+    var notices: [LivingCoordinator] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
     var newcomers: [Int] = []
-    /// Whether screens may be left without asking.
+    /// Whether screens may be left without asking, because nobody could be asked.
     var leavesWithoutAsking = false
+    /// The keys of the screens that the user has agreed to leave.
+    var agreedScreens: [String] = []
+    /// The event that goes on because the user has agreed to it.
+    var resumed: PostedEvent?
     /// The alert that replaces everything else that the transition would do. With `failure` it is the app's alert for
-    /// an error of a coordinator; without, the coordinator objects to leaving a screen.
-    var objection: (coordinator: Int, alert: Alert, failure: NavigationError?)?
+    /// an error of a coordinator; without, the coordinator objects to leaving `screens`.
+    var objection: (coordinator: Int, alert: Alert, screens: [String], failure: NavigationError?)?
     /// The tabs before `back` selected another one, with the history as `back` has shortened it.
     var tabsLeftByBack: (key: String, tabs: PlacedTabs)?
     /// How far the transition has got with its link; `nil` if there is none.
@@ -111,7 +121,9 @@ public struct TransitionRun: Sendable {
     /// The result of the event if no coordinator has to be called, otherwise `nil`.
     public func resultAtOnce() throws(NavigationError) -> TransitionResult? {
         if objection != nil { return try resultWithAlert() }
-        guard agenda.isEmpty, state.pendingLink == nil, state.client == original.client else { return nil }
+        guard agenda.isEmpty, notices.isEmpty, state.pendingLink == nil, state.client == original.client else {
+            return nil
+        }
         // Selecting a tab can neither violate an invariant nor exceed a limit.
         if operations.allSatisfy(\.isSelection) { return unchecked() }
         let screens = state.screens
@@ -182,7 +194,7 @@ public struct TransitionRun: Sendable {
             case .call(_, let id), .perform(_, let id), .selectTab(_, _, let id), .passOn(_, let id): id
             }
         stepsTaken += 1
-        guard stepsTaken <= TransitionRun.stepLimit else {
+        guard stepsTaken <= app.limits.steps else {
             throw .runawayTransition(coordinator: state[id]?.name ?? removed.last { $0.id == id }?.name ?? "")
         }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
@@ -195,7 +207,10 @@ public struct TransitionRun: Sendable {
         case .call(.shouldSelectTab(let tab, let screen), _):
             try await callShouldSelectTab(tab, ofScreen: screen, at: index)
         case .call(let call, _): try await perform(call, at: index)
-        case .perform(let request, _): try perform(request, by: state.coordinators[index])
+        case .perform(let request, _):
+            try perform(request, by: state.coordinators[index])
+            removeBereft(by: id)
+            probe?.didPerform(by: id, state)
         case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
         case .passOn(let link, _): passOn(link, from: id)
         }
@@ -235,12 +250,13 @@ public struct TransitionRun: Sendable {
             let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) }),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
         else { throw failure }
-        objection = (owner, alert, failure)
+        objection = (owner, alert, [], failure)
         agenda = []
     }
 
     func navigator(for coordinator: LivingCoordinator) -> Navigator {
-        Navigator(
+        probe?.willCall(coordinator.id, in: state)
+        return Navigator(
             for: coordinator, in: state, now: now, address: event?.address, dependencies: app.dependencies,
             origin: origin)
     }
@@ -264,13 +280,23 @@ public struct TransitionRun: Sendable {
         for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
     }
 
-    /// Removes one orphan, and notifies its parent.
+    /// Removes one orphan, and notifies its parent; or notifies the parent of one that is gone already. The last started
+    /// comes first.
     ///
     /// - Returns: whether there was one.
     mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
-        guard let orphan = orphan(among: screens) else { return false }
-        removeWithoutAsking(state.families(of: [orphan.id]))
-        notifyParent(ofDismissed: orphan)
+        let orphan = orphan(among: screens)
+        if let position = notices.indices.max(by: { notices[$0].id < notices[$1].id }),
+            orphan.map({ $0.id < notices[position].id }) ?? true
+        {
+            notifyParent(ofDismissed: notices.remove(at: position))
+            return true
+        }
+        guard let orphan else { return false }
+        if remove([orphan.id], by: nil) {
+            notifyParent(ofDismissed: orphan)
+            removeBereft(by: nil)
+        }
         return true
     }
 
@@ -284,9 +310,7 @@ public struct TransitionRun: Sendable {
     /// A coordinator whose own stack is gone, though it may have presented a flow; otherwise the last one that has
     /// neither a screen nor a child any longer.
     private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
-        if hasLostTabs, let homeless = state.coordinators.first(where: { state.stack($0.home) == nil }) {
-            return homeless
-        }
+        if hasLostTabs, let homeless { return homeless }
         return state.coordinators.last {
             $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id)
         }
@@ -376,6 +400,31 @@ extension TransitionRun.Call {
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
         return .handlerFailed(coordinator: coordinator.name, call: name, error: ThrownError(error))
     }
+}
+
+/// Looks into a transition, for tests: the state says nothing of what came and went in between.
+package protocol TransitionProbe: AnyObject, Sendable {
+    /// A function of a coordinator is about to be called.
+    func willCall(_ coordinator: Int, in state: NavigationState)
+
+    /// A request of a coordinator was performed.
+    ///
+    /// - Parameter state: the one after it.
+    func didPerform(by coordinator: Int, _ state: NavigationState)
+}
+
+/// What a session of an app may have. Tests lower it, so that they reach it.
+package struct Limits: Sendable {
+    package var stack = NavigationState.stackLimit
+    package var depth = NavigationState.depthLimit
+    package var steps = TransitionRun.stepLimit
+    package var alerts = NavigationState.alertLimit
+    package var pending = NavigationState.pendingLimit
+    package var cleanUps = NavigationState.cleanUpLimit
+    /// Those of the apps that are declared from now on.
+    @TaskLocal package static var ofNewApps = Limits()
+
+    package init() {}
 }
 
 extension NavigationState {

@@ -46,7 +46,10 @@ extension NavigationState {
                     writer.member("coordinator", ifAny: pendingLink.coordinator)
                 }
             }
-            writer.member("agreedEvent", ifAny: agreedEvent)
+            if let agreement {
+                writer.name("agreement")
+                agreement.save(to: &writer)
+            }
             if !pending.isEmpty {
                 writer.name("pending")
                 writer.array { writer in for work in pending { work.save(to: &writer) } }
@@ -74,7 +77,7 @@ extension NavigationState {
     }
 
     /// The size that `App.sizeLimit` bounds, in bytes.
-    func size(with screens: [PlacedScreen]) -> Int {
+    package func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count + shared.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
         for screen in screens { size += screen.savedSize }
@@ -93,11 +96,12 @@ extension NavigationState {
         return writer.count
     }
 
-    /// The saved size of all alerts, with the events of their buttons, in bytes.
+    /// The saved size of all alerts, with the events of their buttons, and of an agreement, in bytes.
     private var alertSize: Int {
-        guard let alert else { return 0 }
+        guard alert != nil || agreement != nil else { return 0 }
         var writer = JSONWriter()
-        alert.save(to: &writer)
+        alert?.save(to: &writer)
+        agreement?.save(to: &writer)
         return writer.count
     }
 }
@@ -122,7 +126,7 @@ extension NavigationState: Equatable {
         left.lastKey == right.lastKey && left.lastID == right.lastID && left.alert == right.alert
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
-            && left.pendingLink == right.pendingLink && left.agreedEvent == right.agreedEvent
+            && left.pendingLink == right.pendingLink && left.agreement == right.agreement
             && left.pending == right.pending && left.client == right.client && left.drawnFor == right.drawnFor
             && left.inheritedID == right.inheritedID
     }
@@ -234,6 +238,10 @@ extension PresentedAlert {
                 }
             }
             writer.member("askedFor", ifAny: askedFor)
+            if let question {
+                writer.name("question")
+                writer.object { question.save(to: &$0) }
+            }
             guard let next else { return }
             writer.name("next")
             next.save(to: &writer)

@@ -176,7 +176,7 @@ struct Migration {
             state.alerts = state.alerts.map { $0.renamingEvents(by: state[$0.coordinator]?.type.aliases ?? [:]) }
         }
         state.pendingLink = saved.pendingLink
-        state.agreedEvent = saved.agreedEvent
+        state.agreement = saved.agreement
         if version < app.version { state.forEachScreen { migrate($0, in: state) } }
         for work in saved.pending {
             if let work = restored(work, in: state) { state.pending.append(work) }
@@ -348,7 +348,8 @@ extension PresentedAlert {
             alert.buttons[index].event = EncodedEvent(name: name, payload: event.payload)
         }
         return PresentedAlert(
-            key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, askedFor: askedFor, next: next)
+            key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, askedFor: askedFor,
+            question: question, next: next)
     }
 }
 

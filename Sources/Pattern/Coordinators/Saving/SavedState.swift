@@ -26,7 +26,7 @@ struct SavedState: JSONReadable {
     let presented: [SavedFlow]?
     let alert: SavedAlert?
     let pendingLink: PendingLink?
-    let agreedEvent: String?
+    let agreement: Agreement?
     let pending: [PendingWork]
     let client: ClientInfo
     let drawnFor: Int
@@ -42,7 +42,7 @@ struct SavedState: JSONReadable {
         presented = try json.member(ifAny: "presented")
         alert = try json.member(ifAny: "alert")
         pendingLink = try json.member(ifAny: "pendingLink")
-        agreedEvent = try json.member(ifAny: "agreedEvent")
+        agreement = try Agreement(saved: json)
         pending = try json.member(ifAny: "pending") ?? []
         shared = try json.member(ifAny: "shared") ?? [:]
         drawnFor = try json.count(ifAny: "drawnFor") ?? NavigationState.firstDevice
@@ -182,7 +182,7 @@ struct SavedAlert: JSONReadable {
         restored = PresentedAlert(
             key: try json.member("key"), alert: alert, coordinator: try json.count("coordinator"),
             heldUp: try json.member(ifAny: "heldUp"), askedFor: try json.member(ifAny: "askedFor"),
-            next: next?.restored)
+            question: try Question(saved: json["question"]), next: next?.restored)
     }
 }
 

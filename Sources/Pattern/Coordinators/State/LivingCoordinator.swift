@@ -8,7 +8,7 @@ public final class LivingCoordinator: Sendable {
     public let coordinator: any Coordinator
     let type: CoordinatorType
     /// The id of the stack on which it was started.
-    let home: Int
+    package let home: Int
     /// The coordinator as JSON text, as it is saved. Made once: most coordinators do not change in most transitions.
     let encoded: [UInt8]
     /// The size of `encoded` in bytes, known without reading it.

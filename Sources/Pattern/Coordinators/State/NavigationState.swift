@@ -17,7 +17,7 @@ public struct NavigationState: Sendable {
         var client = ClientInfo.none
         var drawnFor = NavigationState.firstDevice
         var pendingLink: PendingLink?
-        var agreedEvent: String?
+        var agreement: Agreement?
         var pending: [PendingWork] = []
         var lastKey = 0
         var lastID = 0
@@ -100,10 +100,10 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.pendingLink }
     }
 
-    /// The type of an event to which the user has agreed: if it is posted next, it leaves screens without asking.
-    package internal(set) var agreedEvent: String? {
-        _read { yield parts.agreedEvent }
-        _modify { yield &parts.agreedEvent }
+    /// The event to which the user has agreed; `nil` if there is none.
+    package internal(set) var agreement: Agreement? {
+        _read { yield parts.agreement }
+        _modify { yield &parts.agreement }
     }
 
     /// The effects under way and the timers, in the order in which they were recorded.
@@ -138,7 +138,7 @@ package struct PendingLink: Sendable, Equatable {
     /// The id of the coordinator that keeps it; `nil` if it waits for the answer to an alert.
     let coordinator: Int?
 
-    var waitsForAnswer: Bool { coordinator == nil }
+    package var waitsForAnswer: Bool { coordinator == nil }
 }
 
 extension NavigationState {
@@ -267,7 +267,7 @@ public struct PresentedFlow: Sendable, Equatable {
     let presentation: Presentation
     public internal(set) var stack: ScreenStack
     /// The id of the coordinator that was presented; the flow ends with it.
-    let coordinator: Int
+    package let coordinator: Int
 
     public var style: Style { presentation.style }
     /// `nil` if that is left to the client.

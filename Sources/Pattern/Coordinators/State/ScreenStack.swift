@@ -2,7 +2,7 @@ public import JSONCoding
 
 /// A stack of screens, bottom first.
 public struct ScreenStack: Sendable, Equatable {
-    let id: Int
+    package let id: Int
     public internal(set) var screens: [PlacedScreen] = []
 }
 
@@ -150,9 +150,9 @@ public struct PlacedTabs: Sendable, Equatable {
     /// The position of the selected tab, from 0.
     public private(set) var selection: Int
     public internal(set) var items: [PlacedTab]
-    let back: TabBackRule
+    package let back: TabBackRule
     /// The positions that were selected before, each once, the most recent last. Kept only if `back` is `.history`.
-    var history: [Int] = []
+    package internal(set) var history: [Int] = []
 
     init(_ items: [PlacedTab], selection: Int = 0, back: TabBackRule, history: [Int] = []) {
         self.items = items
@@ -282,17 +282,17 @@ extension ScreenStack {
         return false
     }
 
-    /// Removes all screens that match, here and in tabs. Appends the keys of the screens and the ids of their stacks to
-    /// `removed`, the topmost screen of each stack first. The screens in the tabs of a removed screen are removed with
+    /// Removes all screens that match, here and in tabs. Appends the screens and the ids of their stacks to `removed`, the
+    /// topmost screen of each stack first. The screens in the tabs of a removed screen are removed with
     /// it, and not appended.
     ///
     /// - Returns: whether there were any.
     @discardableResult
     mutating func removeScreens(
-        where matches: (PlacedScreen) -> Bool, into removed: inout [(key: String, stack: Int, hadTabs: Bool)]
+        where matches: (PlacedScreen) -> Bool, into removed: inout [(screen: PlacedScreen, stack: Int)]
     ) -> Bool {
         let before = removed.count
-        for screen in screens.reversed() where matches(screen) { removed.append((screen.key, id, screen.tabs != nil)) }
+        for screen in screens.reversed() where matches(screen) { removed.append((screen, id)) }
         if removed.count > before { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }

@@ -199,7 +199,7 @@ extension NavigationState {
             "events": .array(acceptedEvents.map { .string($0) }),
             "asks": .bool(backPlan.map(asks) ?? false),
             "pending": .array(Set(pending.map(summary)).sorted().map { .string($0) }),
-            "agreed": agreedEvent.map { .string($0) } ?? .null,
+            "agreed": agreement?.json ?? .null,
         ]
     }
 

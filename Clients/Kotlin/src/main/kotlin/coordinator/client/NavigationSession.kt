@@ -78,8 +78,8 @@ public class NavigationSession internal constructor(
         event: NavigationEvent, deadline: Duration = settings.deadline, wait: Int = 0, version: Long? = null,
         key: String = newKey(),
     ): Outcome {
-        // The screen on which the user acts now, not the one that is visible when the turn comes.
-        val screen = state.value.visible.key.takeIf { event.type != "open" }
+        // The screen or alert on which the user acts now, not the one that is shown when the turn comes.
+        val screen = (state.value.alert?.key ?: state.value.visible.key).takeIf { event.type != "open" }
         val tapped = TimeSource.Monotonic.markNow()
         if (settings.drawsEarly && !turn.isLocked) drawEarly(event)
         try {

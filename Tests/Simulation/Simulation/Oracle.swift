@@ -1,0 +1,189 @@
+import Coordinators
+import JSONCoding
+
+/// The rules for a single state, and what is offered in it.
+enum Oracle {
+    /// The name of an error's case.
+    static func word(_ error: NavigationError) -> String {
+        switch error {
+        case .invariantViolated(let violation): "\(violation)".prefix { $0 != "(" }.description
+        default: "\(error)".prefix { $0 != "(" }.description
+        }
+    }
+
+    /// Whether an error says that the event itself cannot be posted now, whatever coordinators do.
+    static func isProtocol(_ error: NavigationError) -> Bool {
+        switch error {
+        case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal,
+            .invalidEvent, .staleScreen, .nothingToGoBack, .unknownLink:
+            true
+        default: false
+        }
+    }
+
+    /// Whether a script alone may be the reason: a coordinator that shows nothing, a loop.
+    static func isAuthors(_ error: NavigationError, _ setup: Setup) -> Bool {
+        switch error {
+        case .invariantViolated(.idleCoordinator), .invariantViolated(.emptyTab), .invariantViolated(.emptyFlow),
+            .invariantViolated(.nothingVisible):
+            true
+        default: false
+        }
+    }
+
+    /// What a client of the state may post, each with a word for its kind.
+    static func offers(of state: NavigationState) -> [(event: PostedEvent, word: String)] {
+        var offers: [(event: PostedEvent, word: String)] = []
+        for control in state.controls {
+            let subject = state.alert?.subject.map {
+                BuiltInEvent(rawValue: $0) == nil ? " about an event" : " about \($0)"
+            }
+            let word = control.type + (subject ?? "")
+            guard let schema = control.schema else {
+                offers.append((PostedEvent(control.type, payload: control.payload), word))
+                continue
+            }
+            if let example = control.example {
+                offers.append((PostedEvent(control.type, payload: example), "\(word), its example"))
+            }
+            // A link is whatever the user has; the client describes itself.
+            if control.type == "open" || control.type == "describeClient" { continue }
+            for payload in FormClient.payloads(schema) {
+                offers.append((PostedEvent(control.type, payload: payload), "\(word), as a form"))
+            }
+        }
+        guard state.alert == nil else { return offers }
+        for control in state.visible?.screen.rows.compactMap(\.control) ?? [] where control.isEnabled {
+            offers.append((PostedEvent(control.event, payload: control.payload), "a row"))
+        }
+        return offers
+    }
+
+    /// A payload that fits an event that is not offered.
+    static func payload(of name: String, in state: NavigationState) -> JSON? {
+        switch name {
+        case "run", "anywhere": 0
+        case "backTo": ["key": .string(state.screens.first?.key ?? "")]
+        case "selectTab": ["index": 0]
+        case "answer": ["button": "b0"]
+        case "open": ["path": "/nowhere"]
+        case "describeClient": ["locale": "en"]
+        default: nil
+        }
+    }
+
+    /// What must hold in every state.
+    static func checkPlace(_ state: NavigationState, _ plain: Plain) -> [Finding] {
+        var faults: [String] = []
+        if plain.visible == nil { faults.append("nothing is visible") }
+        let cards = plain.cards
+        if Set(cards.map(\.key)).count < cards.count { faults.append("two screens have one key") }
+        let owners = Set(cards.map(\.owner))
+        for card in cards {
+            if plain[card.owner] == nil { faults.append("a screen's coordinator is gone") }
+            if card.tabs?.items.contains(where: { $0.stack.cards.isEmpty }) == true { faults.append("an empty tab") }
+        }
+        for node in plain.nodes where node.parent != nil {
+            if node.parent.map({ plain[$0] == nil }) ?? true { faults.append("a coordinator's parent is gone") }
+            if !owners.contains(node.id), plain.children(node.id).isEmpty { faults.append("a coordinator has nothing") }
+            if plain.pile(node.home) == nil { faults.append("the stack of a coordinator is gone") }
+        }
+        for flow in plain.flows {
+            if flow.pile.cards.isEmpty { faults.append("an empty flow") }
+            if plain[flow.owner]?.home != flow.pile.id { faults.append("a flow's coordinator is elsewhere") }
+        }
+        if state.alert != nil {
+            for alert in state.alerts where plain[alert.coordinator] == nil {
+                faults.append("an alert's coordinator is gone")
+            }
+        }
+        for work in plain.work where !work.isCleanUp && plain[work.owner] == nil {
+            faults.append("work without a coordinator")
+        }
+        return Set(faults).sorted().map { Finding(rule: .place, signature: $0, reason: $0) }
+    }
+
+    /// A tab that the user has left is the first that `back` leads to, if that is how its screen goes back.
+    static func checkHistory(_ before: Plain, _ after: Plain, _ word: String) -> [Finding] {
+        let old = before.cards.filter { $0.tabs?.back == .history }
+        guard !old.isEmpty else { return [] }
+        let new = after.cards
+        for card in old {
+            guard let tabs = card.tabs, let now = new.first(where: { $0.key == card.key })?.tabs else { continue }
+            // A tab that went and came again is another one.
+            guard now.selected != tabs.selected, let left = tabs.selection,
+                now.items.contains(where: { $0.id == tabs.selected && $0.stack.id == left.id })
+            else { continue }
+            if now.history.last != tabs.selected {
+                return [Finding(rule: .back, signature: "the tab that was left is not in the history", reason: word)]
+            }
+        }
+        return []
+    }
+
+    /// What is saved is read again, and is equal.
+    static func checkSaved(_ state: NavigationState, _ app: App) -> [Finding] {
+        let text = state.encoded
+        var fault: String?
+        do {
+            let json = try JSON(parsing: text, maximumDepth: 512)
+            let restored = try app.restore(json)
+            if !restored.losses.isEmpty {
+                fault = "something is lost"
+            } else if restored.needsTransition {
+                fault = "a screen is drawn otherwise"
+            } else if restored.state != state || restored.state.encoded != text {
+                fault = "it differs"
+            } else if restored.state.acceptedEvents != state.acceptedEvents {
+                fault = "it accepts other events"
+            }
+        } catch {
+            fault = "\(error)".prefix { $0 != "(" }.description
+        }
+        return fault.map { [Finding(rule: .restored, signature: $0, reason: "\(text.count) bytes are saved: \($0)")] }
+            ?? []
+    }
+
+    /// What is counted against the limit is about what is saved.
+    static func checkCounted(_ state: NavigationState, _ app: App) -> [Finding] {
+        let (saved, counted) = (state.encoded.count, state.size(with: state.screens))
+        guard saved > 2 * counted + 512 || saved > 2 * app.sizeLimit else { return [] }
+        let reason =
+            saved > 2 * app.sizeLimit
+            ? "more than twice the limit is saved" : "less than half of what is saved is counted"
+        return [
+            Finding(
+                rule: .bounds, signature: reason,
+                reason: "\(reason): \(saved) bytes, \(counted) counted, \(app.sizeLimit) allowed")
+        ]
+    }
+}
+
+/// What a client enters in a form of which it knows only the schema.
+enum FormClient {
+    static func payloads(_ schema: JSON) -> [JSON] {
+        guard let properties = schema["properties"]?.object else { return [value(schema)] }
+        // One member that leaves a choice gives a payload for each choice.
+        let fixed = properties.members.map { ($0.name, value($0.value)) }
+        guard let choice = properties.members.first(where: { $0.value["enum"]?.array?.count ?? 0 > 1 }) else {
+            return [.object(JSONObject(fixed))]
+        }
+        return (choice.value["enum"]?.array ?? []).map { chosen in
+            .object(JSONObject(fixed.map { ($0.0, $0.0 == choice.name ? chosen : $0.1) }))
+        }
+    }
+
+    private static func value(_ schema: JSON) -> JSON {
+        if let first = schema["enum"]?.array?.first { return first }
+        switch (schema["type"]?.string, schema["format"]?.string) {
+        case ("string", "date"): return "2027-01-15"
+        case ("string", "date-time"): return "2027-01-15T08:00:00Z"
+        case ("string", _): return "text"
+        case ("integer", _), ("number", _): return schema["minimum"] ?? 0
+        case ("boolean", _): return true
+        case ("array", _): return []
+        case ("object", _): return [:]
+        default: return schema["anyOf"]?.array?.first.map(value) ?? .null
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import Coordinators
+import JSONCoding
+import Synchronization
+
+/// What stands beside the session: the scripts, of which events and coordinators have only the numbers, and what the
+/// coordinators of the walk's current transition have heard and asked for.
+final class Table: Sendable {
+    /// The table of the walk that is under way.
+    @TaskLocal static var current = Table()
+
+    private struct State {
+        var scripts = Numbered<[Command]>(first: [])
+        var conducts = Numbered<Conduct>(first: Conduct())
+        var effects = Numbered<EffectSpec>(first: EffectSpec())
+        var usage = Usage()
+        /// Whether nothing is noted, because the transition is only a trial.
+        var isTrial = false
+        /// The coordinator that is being called.
+        var called = 0
+        var heard: [Heard] = []
+        /// What coordinators have asked for and the engine has not performed: what is last is performed first.
+        var open: [(coordinator: Int, issued: [Issued])] = []
+        var tags = 0
+        /// Whether coordinators that were called ask before their screens are left, by their names.
+        var guards: [String: Bool] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    func number(of script: [Command]?) -> Int { script.map { script in state.withLock { $0.scripts[script] } } ?? 0 }
+    func number(of conduct: Conduct?) -> Int { conduct.map { conduct in state.withLock { $0.conducts[conduct] } } ?? 0 }
+    func number(of effect: EffectSpec) -> Int { state.withLock { $0.effects[effect] } }
+    func script(_ number: Int) -> [Command] { state.withLock { $0.scripts.value(number) } }
+    func conduct(_ number: Int) -> Conduct { state.withLock { $0.conducts.value(number) } }
+    func effect(_ number: Int) -> EffectSpec { state.withLock { $0.effects.value(number) } }
+    var usage: Usage { state.withLock { $0.usage } }
+
+    /// A new number for a message.
+    func tag() -> Int {
+        state.withLock { state in
+            state.tags += 1
+            return state.tags
+        }
+    }
+
+    func note(_ word: Word) { state.withLock { if !$0.isTrial { $0.usage.words[word, default: 0] += 1 } } }
+    func note(callback: Callback) { state.withLock { $0.usage.callbacks[callback, default: 0] += 1 } }
+    func note(_ event: BuiltInEvent) { state.withLock { $0.usage.events[event, default: 0] += 1 } }
+
+    /// A function of a coordinator was called.
+    func hear(_ callback: Callback, _ name: String, about: String? = nil, tag: Int? = nil) {
+        state.withLock { state in
+            guard !state.isTrial else { return }
+            state.usage.callbacks[callback, default: 0] += 1
+            state.heard.append(
+                Heard(coordinator: state.called, name: name, callback: callback, about: about, tag: tag))
+        }
+    }
+
+    /// The function has returned, and asks for this.
+    func issue(_ issued: [Issued], _ me: Me) {
+        state.withLock { state in
+            guard !state.isTrial else { return }
+            state.guards[me.name] = me.guards
+            guard !issued.isEmpty else { return }
+            state.open.append((state.called, issued.reversed()))
+        }
+    }
+
+    /// Begins to note what happens in a transition.
+    func begin(isTrial: Bool) {
+        state.withLock { state in
+            state.isTrial = isTrial
+            guard !isTrial else { return }
+            (state.heard, state.open, state.called, state.guards) = ([], [], 0, [:])
+        }
+    }
+
+    func call(_ coordinator: Int) { state.withLock { if !$0.isTrial { $0.called = coordinator } } }
+
+    /// Whether a coordinator asks before its screens are left; `nil` if it was not called.
+    func guards(_ name: String) -> Bool? { state.withLock { $0.guards[name] } }
+
+    var heard: [Heard] { state.withLock { $0.heard } }
+
+    /// What the coordinator has asked for next. What coordinators that are gone have asked for is dropped.
+    func next(of coordinator: Int, living: (Int) -> Bool) -> Issued? {
+        state.withLock { state in
+            while let last = state.open.last {
+                guard !last.issued.isEmpty, last.coordinator == coordinator || living(last.coordinator) else {
+                    state.open.removeLast()
+                    continue
+                }
+                guard last.coordinator == coordinator else { return nil }
+                return state.open[state.open.count - 1].issued.removeLast()
+            }
+            return nil
+        }
+    }
+
+    /// What would be performed next.
+    func refused(living: (Int) -> Bool) -> (coordinator: Int, issued: Issued)? {
+        state.withLock { state in
+            for last in state.open.reversed() where living(last.coordinator) {
+                if let issued = last.issued.last { return (last.coordinator, issued) }
+            }
+            return nil
+        }
+    }
+}
+
+/// Gives numbers to values, from 0; equal values have the same one.
+private struct Numbered<Value: Hashable> {
+    private var values: [Value]
+    private var numbers: [Value: Int]
+
+    init(first: Value) { (values, numbers) = ([first], [first: 0]) }
+
+    subscript(value: Value) -> Int {
+        mutating get {
+            if let number = numbers[value] { return number }
+            numbers[value] = values.count
+            values.append(value)
+            return values.count - 1
+        }
+    }
+
+    func value(_ number: Int) -> Value { values.indices.contains(number) ? values[number] : values[0] }
+}
+
+/// A call, as the coordinator that was called has noted it.
+struct Heard: Sendable {
+    /// The id that the engine gave it.
+    let coordinator: Int
+    /// The name that its parent gave it.
+    let name: String
+    let callback: Callback
+    /// The name of the child that it is about.
+    let about: String?
+    /// The number of the message.
+    let tag: Int?
+}
+
+/// A request, with what its numbers stand for.
+struct Issued: Sendable {
+    let command: Command
+    /// The screen's name or key, the tab's id, the work's id.
+    var text = ""
+    /// The name of the child.
+    var child = ""
+    var tag = 0
+    /// The ids of the tabs.
+    var tabs: [String] = []
+}
+
+/// What was used how often: what is never used is not tested.
+package struct Usage: Sendable {
+    var words: [Word: Int] = [:]
+    var callbacks: [Callback: Int] = [:]
+    var events: [BuiltInEvent: Int] = [:]
+
+    package init() {}
+
+    mutating package func add(_ other: Usage) {
+        words.merge(other.words) { $0 + $1 }
+        callbacks.merge(other.callbacks) { $0 + $1 }
+        events.merge(other.events) { $0 + $1 }
+    }
+
+    /// The functions of `Navigator` that were called.
+    package var functions: Set<String> { Set(words.keys.map { String($0.rawValue.prefix { $0 != "." }) }) }
+    package var calledBack: Set<String> { Set(callbacks.keys.map(\.rawValue)) }
+    package var builtIn: Set<String> { Set(events.keys.map(\.rawValue)) }
+    /// The words of scripts that were never used.
+    package var unused: [String] { Word.allCases.filter { words[$0] == nil }.map(\.rawValue) }
+    /// The functions of coordinators that were never called, and the built-in events that were never posted.
+    package var unmet: [String] {
+        Callback.allCases.filter { callbacks[$0] == nil }.map(\.rawValue)
+            + BuiltInEvent.allCases.filter { events[$0] == nil }.map(\.rawValue)
+    }
+}

@@ -1,0 +1,543 @@
+import Coordinators
+import JSONCoding
+
+/// A session under way: takes steps, and has the oracle look at each.
+struct Walk {
+    /// One of the devices that use the session.
+    struct Phone {
+        let device: Device
+        let client: ClientInfo
+        /// The screen and the alert that it was sent last.
+        var screen: String?
+        var alert: String?
+    }
+
+    let setup: Setup
+    let table: Table
+    private(set) var app: App
+    private(set) var state: NavigationState
+    private(set) var plain: Plain
+    private(set) var phones: [Phone]
+    private(set) var outcome = ""
+    private(set) var refusedCount = 0
+    private var client: Client
+    private var now = Date(timeIntervalSince1970: 1_800_000_000)
+    private var version = 1
+    private var isForked = false
+    /// The event to whose repetition the user has agreed, and the device.
+    private var agreed: (event: PostedEvent, phone: Int)?
+    /// The event that was held up without its payload.
+    private var heldUp: (event: PostedEvent, phone: Int)?
+    private var user: String?
+
+    static let clients = [ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv")]
+
+    init?(_ setup: Setup, _ table: Table) async {
+        (self.setup, self.table) = (setup, table)
+        app = .anything(setup)
+        guard app.problems.isEmpty else { fatalError(app.problems.joined(separator: "; ")) }
+        table.begin(isTrial: true)
+        guard var run = try? app.beginLaunch(at: now, client: Walk.clients[0]) else { return nil }
+        run.origin = TransitionOrigin(session: "s_walk") { "t_walk" }
+        guard let first = try? await run.result() else { return nil }
+        state = first.state
+        plain = Plain(state)
+        client = Client(state)
+        phones = Walk.clients.enumerated().map { Phone(device: Device($0 + 1, $1), client: $1) }
+        for index in phones.indices { send(to: index) }
+    }
+
+    /// What may be compared from run to run.
+    var digest: String {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in state.encoded { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        return String(hash, radix: 16)
+    }
+
+    /// The device is sent the state.
+    private mutating func send(to phone: Int) {
+        (phones[phone].screen, phones[phone].alert) = (state.visible?.key, state.alert?.key)
+    }
+
+    private func phone(of step: Step) -> Int { abs(step.device ?? 0) % phones.count }
+
+    /// Takes a step.
+    ///
+    /// - Parameter checksAll: whether the costly rules are checked, too.
+    mutating func take(_ step: Step, checksAll: Bool) async -> [Finding] {
+        outcome = "-"
+        var findings: [Finding]
+        switch step.verb {
+        case .signal: findings = await signal(step)
+        case .pair: findings = await carryOut(.pairing(PairedDevice(label: "tv", pairedAt: now)), "pair")
+        case .advance: findings = await advance(step)
+        case .effect: findings = await endEffect(step)
+        case .read:
+            send(to: phone(of: step))
+            findings = []
+        case .fork: findings = fork(step)
+        case .restart: findings = await restart(step)
+        default: findings = await post(step, checksAll: checksAll)
+        }
+        if checksAll { findings += await checkAll() }
+        var seen: Set<String> = []
+        return findings.filter { seen.insert($0.kind).inserted }
+    }
+}
+
+// Events.
+extension Walk {
+    private mutating func post(_ step: Step, checksAll: Bool) async -> [Finding] {
+        let phone = phone(of: step)
+        guard let event = event(of: step, phones[phone]) else { return [] }
+        let builtIn = BuiltInEvent(rawValue: event.type)
+        if let builtIn { table.note(builtIn) }
+        let trial = checksAll ? await attempt(event, by: phones[phone].device) : nil
+        let before = state
+        let isLeaving = isAnswer(event, before, leaving: true)
+        var cause = Watch.Cause(word: builtIn?.rawValue ?? "event")
+        cause.event = builtIn.map { UserEvent(event: $0, payload: event.payload) }
+        let isRepeated = agreed.map {
+            $0.event.type == event.type && $0.event.payload == event.payload && $0.phone == phone
+        }
+        cause.isAgreed = isLeaving || isRepeated == true || (before.agreement?.event == event.type && agreed == nil)
+        if isRepeated == false, before.agreement?.event == event.type { cause.alibi = "agreed to another event" }
+        if !cause.isAgreed, before.alert != nil { cause.alibi = "answered another alert" }
+        let watch = Watch(before, plain, cause, table, app.limits)
+        table.begin(isTrial: false)
+        if event.type != "describeClient", agreed != nil { agreed = nil }
+        do throws(NavigationError) {
+            var run = try app.begin(event, on: state, at: now, by: phones[phone].device)
+            run.origin = TransitionOrigin(session: "s_walk", user: user) { "t_walk" }
+            run.probe = watch
+            let atOnce = try run.resultAtOnce()
+            let result = if let atOnce { atOnce } else { try await run.result() }
+            if isLeaving, let heldUp, before.alert?.subject == heldUp.event.type { agreed = heldUp }
+            heldUp = result.asksFirst ? (event, phone) : nil
+            var findings = keep(
+                result, watch, builtIn?.rawValue ?? "event",
+                isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
+            findings += checkSeen(event, before, phones[phone])
+            if builtIn == .back { findings += checkBack(before, result) }
+            if case .accepted(let other)? = trial, other != state {
+                findings.append(Finding(rule: .same, signature: "another state", reason: "\(event.type) differs"))
+            }
+            send(to: phone)
+            return findings
+        } catch {
+            let shown = phones[phone]
+            send(to: phone)
+            return refuse(error, watch, event.type) + checkStale(error, event, before, shown)
+        }
+    }
+
+    private func isAnswer(_ event: PostedEvent, _ state: NavigationState, leaving: Bool) -> Bool {
+        guard event.type == "answer", let alert = state.alert, alert.subject != nil else { return false }
+        return alert.alert.buttons.first { $0.id == event.payload?["button"]?.string }?.leaves == leaving
+    }
+
+    /// The event that a step stands for; `nil` if there is none.
+    private func event(of step: Step, _ phone: Phone) -> PostedEvent? {
+        let script = JSON.integer(table.number(of: step.script))
+        var event = PostedEvent(step.verb.rawValue)
+        switch step.verb {
+        case .run, .anywhere: event.payload = script
+        case .go: if step.at == 1 { event.type = "went" }
+        case .plan:
+            event.payload = [
+                "on": .string(step.at == 1 ? "2027-01-15" : "2027-01-15T08:00:00Z"), "text": "x",
+                "count": .integer(step.to ?? 1),
+            ]
+        case .tap:
+            let controls =
+                (state.visible?.screen.rows.compactMap(\.control) ?? [])
+                + (state.visible?.screen.events ?? []).filter { $0.payload != nil }
+            guard let control = Actors.element(of: controls, step.at ?? 0) else { return nil }
+            (event.type, event.payload) = (control.event, control.payload)
+        case .unknown: event.payload = ["x": 1]
+        case .back, .backToRoot, .relaunch: break
+        case .backTo:
+            let cards = plain.visiblePiles.flatMap(\.cards)
+            let card = Actors.element(of: cards, step.at ?? 0)
+            event.payload = step.to == 1 ? ["name": .string(card?.name ?? "x")] : ["key": .string(card?.key ?? "k0")]
+        case .selectTab:
+            event.payload = step.to == 1 ? ["index": .integer(step.at ?? 0)] : ["tab": .string("t\(step.at ?? 0)")]
+        case .dismiss:
+            if let at = step.at { event.payload = ["key": .string(Actors.element(of: plain.flows, at)?.key ?? "p0")] }
+        case .answer:
+            let button = Actors.element(of: state.alert?.alert.buttons ?? [], step.at ?? 0)
+            var payload: JSONObject = ["button": .string(button?.id ?? "none")]
+            // A client that has been sent an alert names it.
+            if step.names != nil, let alert = phone.alert { payload["alert"] = .string(alert) }
+            event.payload = .object(payload)
+            return event
+        case .open:
+            let place = ["root", "beta", "nowhere", "root"][abs(step.at ?? 0) % 4]
+            event.payload = ["path": .string("/\(place)/\(table.number(of: step.script))")]
+        case .describeClient:
+            event.payload = ["locale": .string(["en", "de", "ko"][abs(step.at ?? 0) % 3]), "platform": "phone"]
+        case .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
+        }
+        switch step.names {
+        case .shown: event.screen = phone.alert ?? phone.screen
+        case .stale: event.screen = "k\(max(1, abs(step.to ?? 1)))"
+        case nil: break
+        }
+        // Only `back` may name an alert.
+        if phone.alert != nil, step.names == .shown, step.verb != .back { event.screen = phone.screen }
+        if phone.alert != nil, step.names == .shown, step.verb == .back { event.screen = nil }
+        return event
+    }
+
+    /// Keeps the result of a transition, and checks it.
+    private mutating func keep(_ result: TransitionResult, _ watch: Watch, _ word: String, isRelaunch: Bool)
+        -> [Finding]
+    {
+        let before = (state: state, plain: plain)
+        (state, plain) = (result.state, Plain(result.state))
+        let known = Set(before.plain.alerts)
+        let asks = state.alert != nil && state.alerts.contains { !known.contains($0.key) && $0.subject != nil }
+        let isCaught = result.caught != nil
+        let isHeldUp =
+            (asks || isCaught) && result.transition.dismissed.isEmpty && result.transition.finished.isEmpty
+            && plain.nodes == before.plain.nodes && plain.main == before.plain.main && plain.flows == before.plain.flows
+        outcome = isHeldUp ? "asks" : "ok"
+        if let change = result.transition.userChange { user = change.user }
+        let isWhole = !isCaught && before.state.pendingLink == nil && state.pendingLink == nil
+        var findings = watch.findings(
+            result, plain, asks: asks, isHeldUp: isHeldUp, isWhole: isWhole, isRelaunch: isRelaunch, isForked: isForked)
+        if asks, !isHeldUp, isWhole, word != "answer", before.state.alert == nil {
+            findings.append(
+                Finding(rule: .unlisted, signature: "\(word) was held up and has changed something", reason: word))
+        }
+        let after = Client(state)
+        if let fault = client.follow(result.transition.operations, to: after) {
+            let operations = result.transition.operations
+            findings.append(
+                Finding(
+                    rule: .client, signature: fault,
+                    reason: "in \(word): \(operations)"))
+        }
+        client = after
+        findings += Oracle.checkPlace(state, plain)
+        if word != "back", before.state.alert?.subject != "back" {
+            findings += Oracle.checkHistory(before.plain, plain, word)
+        }
+        return findings
+    }
+
+    private mutating func refuse(_ error: NavigationError, _ watch: Watch, _ word: String) -> [Finding] {
+        refusedCount += 1
+        outcome = Oracle.word(error)
+        var findings = watch.findings(after: error)
+        switch error {
+        case .depthLimit, .runawayTransition:
+            if watch.steps < setup.stepLimit / 2 {
+                let depth = plain.nesting
+                if depth < setup.depth - 1 {
+                    findings.append(
+                        Finding(
+                            rule: .bounds, signature: "\(Oracle.word(error)), though no limit is reached",
+                            reason: "\(word): \(watch.steps) steps, \(depth) stacks in each other: \(error)"))
+                }
+            }
+        case .invariantViolated(let violation):
+            findings.append(
+                Finding(rule: .place, signature: Oracle.word(error), reason: "\(word): \(violation)"))
+        default: break
+        }
+        // What coordinators ask for may be nonsense, which is their fault; the rest is not.
+        return findings.filter { $0.rule != .place || !Oracle.isAuthors(error, setup) }
+    }
+
+    private func checkSeen(_ event: PostedEvent, _ before: NavigationState, _ phone: Phone) -> [Finding] {
+        var reason: String?
+        if let screen = event.screen {
+            if let alert = before.alert, phone.alert != alert.key {
+                reason = "\(event.type) names a screen, and acts on an alert that its client was not sent"
+            } else if before.alert == nil, screen != before.visible?.key {
+                reason = "\(event.type) names a screen that is not visible"
+            }
+        }
+        if let alert = event.payload?["alert"]?.string, event.type == "answer", alert != before.alert?.key {
+            reason = "answer names an alert that is not shown"
+        }
+        return reason.map { [Finding(rule: .seen, signature: $0, reason: $0)] } ?? []
+    }
+
+    /// An event that names what is no longer shown is refused for that reason.
+    private func checkStale(
+        _ error: NavigationError, _ event: PostedEvent, _ before: NavigationState, _ phone: Phone
+    ) -> [Finding] {
+        guard let screen = event.screen, error != .staleScreen else { return [] }
+        let isStale = before.alert.map { $0.key != phone.alert } ?? (screen != before.visible?.key)
+        guard isStale else { return [] }
+        let cause =
+            before.alert == nil ? "a screen that is not visible" : "a screen, under an alert that it was not sent"
+        let reason = "a client that names \(cause), is refused by another error than stale-screen"
+        return [Finding(rule: .seen, signature: reason, reason: "\(event.type): \(error)")]
+    }
+
+    private func checkBack(_ before: NavigationState, _ result: TransitionResult) -> [Finding] {
+        guard let plan = before.backPlan, before.pendingLink == nil else { return [] }
+        let asks = before.asks(before: plan)
+        let isAsked = outcome == "asks" && result.caught == nil
+        var fault: String?
+        // Something that was called may have objected for other screens.
+        if asks, !isAsked, before.client == state.client { fault = "it was to ask" }
+        let operations = result.transition.operations
+        if !asks, !isAsked, result.caught == nil {
+            switch plan {
+            case .dismissAlert:
+                if operations.first != before.alert.map({ .dismissAlert(key: $0.key) }) { fault = "the alert" }
+            case .pop(let key, _):
+                if state.screens.contains(where: { $0.key == key }) { fault = "the screen is still there" }
+            case .dismiss(let key, _):
+                if state.presented.contains(where: { $0.key == key }) { fault = "the flow is still there" }
+            case .selectTab(let key, let position, _):
+                let tabs = before.screens.first { $0.key == key }?.tabs
+                let selects = operations.contains {
+                    if case .selectTab(key, tabs?.items[position].id ?? "") = $0 { true } else { false }
+                }
+                if !selects, table.heard.isEmpty { fault = "the tab is not selected" }
+            }
+        }
+        return fault.map { [Finding(rule: .back, signature: $0, reason: "\(plan): \($0)")] } ?? []
+    }
+}
+
+// Everything else.
+extension Walk {
+    private mutating func carryOut(_ occurrence: Occurrence, _ word: String) async -> [Finding] {
+        let cause = Watch.Cause(word: word, isAgreed: true)
+        let watch = Watch(state, plain, cause, table, app.limits)
+        table.begin(isTrial: false)
+        do throws(NavigationError) {
+            guard var run = try app.begin(occurrence, on: state, at: now) else { return [] }
+            run.origin = TransitionOrigin(session: "s_walk", user: user) { "t_walk" }
+            run.probe = watch
+            let result = try await run.result()
+            (agreed, heldUp) = (nil, state.alert == nil ? nil : heldUp)
+            return keep(result, watch, word, isRelaunch: false)
+        } catch {
+            var findings = refuse(error, watch, word)
+            // A server tries again a few times, then gives up.
+            switch occurrence {
+            case .effect(let number, .done(_?)) where Oracle.word(error) == "stateLimit":
+                findings += await lose(number, to: error)
+            case .timer(let number), .effect(let number, _):
+                if let result = app.dropping(number, from: state) { take(result.state) }
+            case .signal, .pairing: break
+            }
+            return findings
+        }
+    }
+
+    private mutating func take(_ other: NavigationState) {
+        state = other
+        plain = Plain(other)
+        client = Client(other)
+    }
+
+    /// An effect's outcome is too large, however often it is tried: the coordinator has to hear of a failure.
+    private mutating func lose(_ number: Int, to error: NavigationError) async -> [Finding] {
+        let hears = table.heard.contains { $0.callback == .effectDidFail }
+        if let result = app.dropping(number, from: state) { take(result.state) }
+        guard !hears else { return [] }
+        let reason = "the outcome of an effect is lost to \(Oracle.word(error)): its coordinator hears nothing"
+        return [Finding(rule: .once, signature: reason, reason: reason)]
+    }
+
+    private mutating func signal(_ step: Step) async -> [Finding] {
+        guard let node = Actors.element(of: plain.nodes, step.at ?? 0) else { return [] }
+        let script = JSON.integer(table.number(of: step.script))
+        let posted = PostedEvent("ping", payload: ["to": .string(node.name), "script": script])
+        let findings = await carryOut(.signal(posted), "signal")
+        // The coordinator that it names takes it.
+        guard outcome == "signalNotAccepted", step.script?.contains(where: { $0.word == .refuse }) != true else {
+            return findings
+        }
+        let reason = "a signal is refused by another coordinator than the one that it is for"
+        return findings + [Finding(rule: .listed, signature: reason, reason: reason)]
+    }
+
+    private mutating func advance(_ step: Step) async -> [Finding] {
+        var findings: [Finding] = []
+        let next = state.pending.compactMap(\.due).min()
+        if let at = step.at {
+            now = now.addingTimeInterval(0.001 * Double(abs(at)))
+        } else if let next {
+            now = max(now, next)
+        }
+        for _ in 0..<20 {
+            guard let timer = state.timersDue(at: now).first else { break }
+            findings += await carryOut(.timer(timer.number), "timer")
+            if state.pending.contains(where: { $0.number == timer.number }) {
+                findings.append(Finding(rule: .once, signature: "a timer that has fired is still there", reason: ""))
+                break
+            }
+        }
+        return findings
+    }
+
+    private mutating func endEffect(_ step: Step) async -> [Finding] {
+        guard let work = Actors.element(of: state.pending.filter { $0.due == nil }, step.at ?? 0),
+            let run = EffectRun(
+                of: work.number, in: state, of: app, session: "s_walk", user: user, effectID: "e_\(work.number)",
+                attempt: 1, at: now)
+        else { return [] }
+        let outcome: EffectOutcome
+        do { outcome = .done(try await run.signal()) } catch { outcome = .failed(error) }
+        _ = run.retries
+        let findings = await carryOut(.effect(work.number, outcome), "effect")
+        if state.pending.contains(where: { $0.number == work.number }) {
+            return findings + [Finding(rule: .once, signature: "an effect that has ended is still there", reason: "")]
+        }
+        return findings
+    }
+
+    private mutating func fork(_ step: Step) -> [Finding] {
+        do throws(NavigationError) {
+            let forked = try app.fork(of: state, for: phones[phone(of: step)].device, at: now)
+            take(forked)
+            isForked = true
+            (agreed, heldUp) = (nil, nil)
+            for index in phones.indices { send(to: index) }
+            return Oracle.checkPlace(state, plain)
+        } catch {
+            // Drawn for another device it may be larger.
+            if case .stateLimit = error { return [] }
+            return [Finding(rule: .bounds, signature: "fork: \(Oracle.word(error))", reason: "\(error)")]
+        }
+    }
+
+    /// The session is read from its saved text, by the same version of the app or by the next one.
+    private mutating func restart(_ step: Step) async -> [Finding] {
+        let findings = Oracle.checkSaved(state, app)
+        if step.at == 1, version < 3 {
+            version += 1
+            app = .anything(setup, version: version)
+        }
+        guard let saved = try? JSON(parsing: state.encoded, maximumDepth: 512), let restored = try? app.restore(saved)
+        else { return findings }
+        if version > 1, !restored.losses.isEmpty {
+            return findings + [
+                Finding(rule: .restored, signature: "a newer version loses something", reason: "\(restored.losses)")
+            ]
+        }
+        take(restored.state)
+        return findings
+    }
+}
+
+// What is tried on copies.
+extension Walk {
+    enum Trial {
+        case accepted(NavigationState)
+        case refused(NavigationError)
+    }
+
+    func attempt(_ event: PostedEvent, by device: Device? = nil) async -> Trial {
+        table.begin(isTrial: true)
+        do throws(NavigationError) {
+            var run = try app.begin(event, on: state, at: now, by: device)
+            run.origin = TransitionOrigin(session: "s_walk", user: user, isDryRun: false) { "t_walk" }
+            if let result = try run.resultAtOnce() { return .accepted(result.state) }
+            return .accepted(try await run.result().state)
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private func attempt(signal: PostedEvent) async -> NavigationError? {
+        table.begin(isTrial: true)
+        do throws(NavigationError) {
+            guard var run = try app.begin(.signal(signal), on: state, at: now) else { return nil }
+            _ = try await run.result()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func checkAll() async -> [Finding] {
+        var findings = Oracle.checkSaved(state, app) + Oracle.checkCounted(state, app)
+        for offer in Oracle.offers(of: state) {
+            guard case .refused(let error) = await attempt(offer.event), Oracle.isProtocol(error) else { continue }
+            findings.append(
+                Finding(
+                    rule: .listed, signature: "\(offer.word): \(Oracle.word(error))",
+                    reason: "\(offer.event.type) \(offer.event.payload ?? [:]) is offered: \(error)"))
+        }
+        let accepted = Set(state.acceptedEvents)
+        for name in AnyEvent.names + BuiltInEvent.allCases.map(\.rawValue) where !accepted.contains(name) {
+            guard case .accepted = await attempt(PostedEvent(name, payload: Oracle.payload(of: name, in: state))) else {
+                continue
+            }
+            findings.append(
+                Finding(rule: .unlisted, signature: "\(name) is accepted", reason: "\(name) is not offered"))
+        }
+        if case .accepted = await attempt(PostedEvent("back", screen: "k0")) {
+            findings.append(Finding(rule: .seen, signature: "a key that never was", reason: "back of k0 is accepted"))
+        }
+        findings += await checkDevices()
+        findings += await checkContent()
+        for (coordinator, signal) in state.acceptedSignals {
+            let name = (coordinator.coordinator as? any Actor)?.me.name ?? ""
+            let posted = PostedEvent(signal.name, payload: ["to": .string(name), "script": 0])
+            guard let error = await attempt(signal: posted), Oracle.isProtocol(error) else { continue }
+            findings.append(Finding(rule: .listed, signature: "signal: \(Oracle.word(error))", reason: "\(error)"))
+        }
+        return findings
+    }
+
+    /// What is drawn for a device, it may post.
+    private func checkDevices() async -> [Finding] {
+        var findings: [Finding] = []
+        for phone in phones where phone.client != state.client {
+            guard let drawn = try? app.fork(of: state, for: phone.device, at: now) else { continue }
+            for offer in Oracle.offers(of: drawn) where BuiltInEvent(rawValue: offer.event.type) == nil {
+                guard case .refused(let error) = await attempt(offer.event, by: phone.device), Oracle.isProtocol(error)
+                else { continue }
+                // What does not depend on the device is a finding already.
+                if case .refused(let other) = await attempt(offer.event), other == error,
+                    state.acceptedEvents.contains(offer.event.type)
+                {
+                    continue
+                }
+                findings.append(
+                    Finding(
+                        rule: .listed, signature: "drawn for another device: \(Oracle.word(error))",
+                        reason: "\(offer.event.type) by \(phone.client.platform ?? ""): \(error)"))
+            }
+        }
+        return findings
+    }
+
+    private func checkContent() async -> [Finding] {
+        var findings: [Finding] = []
+        for placed in state.screens where placed.screen.hasContent {
+            guard let run = ContentRun(of: placed.key, in: state, of: app, session: "s_walk", at: now),
+                (try? await run.text()) != nil
+            else {
+                findings.append(Finding(rule: .place, signature: "a screen has no content", reason: placed.key))
+                continue
+            }
+        }
+        return findings
+    }
+}
+
+extension Plain {
+    /// How many stacks there are in each other at most: flows over flows, tabs in tabs.
+    var nesting: Int {
+        func depth(_ pile: Pile) -> Int {
+            1 + (pile.cards.flatMap { $0.tabs?.items ?? [] }.map { depth($0.stack) }.max() ?? 0)
+        }
+        return flows.count + max(depth(main), flows.map { depth($0.pile) }.max() ?? 0)
+    }
+}
+
+extension Setup {
+    var stepLimit: Int { 256 }
+}

@@ -1,0 +1,290 @@
+import Coordinators
+import Synchronization
+
+/// Looks into one transition: compares each request with the model, and notes who may no longer be called.
+final class Watch: TransitionProbe {
+    /// What the walk knows of the transition.
+    struct Cause {
+        /// What it is made for, in a word.
+        let word: String
+        /// The built-in event that the user posted, as the model knows it.
+        var event: UserEvent?
+        /// Whether the user has agreed to what it does, or nobody could be asked.
+        var isAgreed = false
+        /// What has not been agreed to, though the engine takes it so.
+        var alibi: String?
+    }
+
+    private struct State {
+        var last: Plain
+        let original: Plain
+        /// The screens that their coordinators protected before.
+        let protected: Set<String>
+        var doomed: Set<Int> = []
+        /// Those that were removed without a word to their parents, by their parents.
+        var silenced: Set<Int> = []
+        /// Everyone who has lived, by their ids.
+        var known: [Int: Plain.Node] = [:]
+        /// Whom each message is for.
+        var recipients: [Int: Set<Int>] = [:]
+        /// The findings, each with the number of requests performed before it.
+        var findings: [(Finding, performed: Int)] = []
+        /// Calls of those that were gone, by the position in what was heard.
+        var lateCalls: [Int] = []
+        var performed = 0
+        var calls = 0
+        var hasSeenUserEffect = false
+    }
+
+    private let state: Mutex<State>
+    private let table: Table
+    private let cause: Cause
+    private let limits: Limits
+
+    init(_ before: NavigationState, _ plain: Plain, _ cause: Cause, _ table: Table, _ limits: Limits) {
+        var known: [Int: Plain.Node] = [:]
+        for node in plain.nodes { known[node.id] = node }
+        state = Mutex(
+            State(last: plain, original: plain, protected: Watch.protected(in: before), known: known))
+        (self.table, self.cause, self.limits) = (table, cause, limits)
+    }
+
+    /// The keys of the screens whose coordinators ask before they are left.
+    private static func protected(in state: NavigationState) -> Set<String> {
+        var guards: Set<Int> = []
+        for living in state.coordinators where (living.coordinator as? any Actor)?.me.guards == true {
+            guards.insert(living.id)
+        }
+        return guards.isEmpty ? [] : Set(state.screens.filter { guards.contains($0.coordinator) }.map(\.key))
+    }
+
+    /// How many steps the transition has taken, at least.
+    var steps: Int { state.withLock { $0.calls + $0.performed } }
+
+    func willCall(_ coordinator: Int, in navigation: NavigationState) {
+        table.call(coordinator)
+        let heard = table.heard.count
+        state.withLock { state in
+            state.calls += 1
+            catchUp(&state, with: navigation)
+            if state.doomed.contains(coordinator) { state.lateCalls.append(heard) }
+        }
+    }
+
+    func didPerform(by coordinator: Int, _ navigation: NavigationState) {
+        state.withLock { state in
+            let before = state.last
+            let issued = table.next(of: coordinator) { before[$0] != nil }
+            state.performed += 1
+            let after = Plain(navigation)
+            state.last = after
+            for node in after.nodes where state.known[node.id] == nil { state.known[node.id] = node }
+            guard let issued, let node = before[coordinator] else { return }
+            let word = issued.command.word
+            if word == .endChildren {
+                state.silenced.formUnion(before.family(Set(before.children(coordinator).map(\.id))))
+            } else if word == .setTabs {
+                state.silenced.formUnion(Set(before.nodes.map(\.id)).subtracting(after.nodes.map(\.id)))
+            }
+            address(issued, of: node, in: before, &state)
+            let outlives = [.alert, .tell, .rotateToken, .requestPairingCode, .signIn, .signOut, .endSessions]
+                .contains(word)
+            // It has been told of a child that went with its own last screen, and may show another one.
+            if table.heard.last(where: { $0.coordinator == coordinator })?.about != nil {
+                state.doomed.remove(coordinator)
+            }
+            if state.doomed.contains(coordinator), !outlives, after != before {
+                report(.gone, "\(word.rawValue) of one whose last screen was removed", &state)
+                state.doomed.remove(coordinator)
+            }
+            if word != .endChildren || issued.command.isOn ?? true {
+                checkAsked(from: before, to: after, by: coordinator, word.rawValue, &state)
+            }
+            state.doomed.formUnion(after.bereft(since: before, by: coordinator))
+            state.doomed.formIntersection(after.nodes.map(\.id))
+            switch Model.perform(issued, by: node, on: before, limits: limits) {
+            case .open: break
+            case .refused(let reason): report(.request, "\(word.rawValue) is performed, though \(reason)", &state)
+            case .state(var expected):
+                expected.removeBereft(since: before, by: coordinator)
+                if let difference = after.difference(to: expected, without: state.doomed) {
+                    report(.request, "\(word.rawValue): \(difference)", &state)
+                }
+            }
+        }
+    }
+
+    /// Notes whom a message is for.
+    private func address(_ issued: Issued, of node: Plain.Node, in before: Plain, _ state: inout State) {
+        let kind = issued.command.kind
+        switch issued.command.word {
+        case .tell:
+            let heir = before.lineage(node.id).dropFirst().first { Model.understands(kind, before[$0]?.kind) }
+            state.recipients[issued.tag] = heir.map { [$0] } ?? []
+        case .tellChildren:
+            let family = before.family([node.id]).subtracting([node.id])
+            state.recipients[issued.tag] = family.filter { Model.understands(kind, before[$0]?.kind) }
+        default: break
+        }
+    }
+
+    /// Takes over what the engine has done by itself: the user's own event at first, later the removal of those that
+    /// have lost everything.
+    private func catchUp(_ state: inout State, with navigation: NavigationState) {
+        let now = Plain(navigation)
+        let before = state.last
+        state.last = now
+        for node in now.nodes where state.known[node.id] == nil { state.known[node.id] = node }
+        if !state.hasSeenUserEffect {
+            state.hasSeenUserEffect = true
+            checkAsked(from: before, to: now, by: nil, cause.word, &state)
+            checkUserEffect(from: before, to: now, &state)
+        } else if now != before {
+            checkAsked(from: before, to: now, by: nil, "the end of a coordinator without screens", &state)
+        }
+        guard now != before else { return }
+        state.doomed.formUnion(now.bereft(since: before, by: nil))
+        state.doomed.formIntersection(now.nodes.map(\.id))
+    }
+
+    private func checkUserEffect(from before: Plain, to now: Plain, _ state: inout State) {
+        guard let event = cause.event else { return }
+        switch event.expectation(on: before) {
+        case .open: break
+        case .refused(let reason): report(.request, "\(cause.word) is accepted, though \(reason)", &state)
+        case .state(let expected):
+            if let difference = now.differenceOfScreens(to: expected) {
+                report(.request, "\(cause.word): \(difference)", &state)
+            }
+        }
+    }
+
+    /// Requires that no protected screen has gone unasked.
+    private func checkAsked(
+        from before: Plain, to after: Plain, by asker: Int?, _ word: String, _ state: inout State
+    ) {
+        guard !cause.isAgreed, !state.protected.isEmpty, before != after else { return }
+        let left = Set(after.cards.map(\.key))
+        for card in before.cards where state.protected.contains(card.key) && !left.contains(card.key) {
+            guard card.owner != asker else { continue }
+            // One that no longer asks may be left.
+            if let name = before[card.owner]?.name, table.guards(name) == false { continue }
+            report(.asked, "\(cause.alibi.map { "\($0), " } ?? "")\(word) removes a protected screen", &state)
+            return
+        }
+    }
+
+    private func report(_ rule: Rule, _ signature: String, _ state: inout State) {
+        let finding = Finding(rule: rule, signature: signature, reason: "in \(cause.word): \(signature)")
+        state.findings.append((finding, state.performed))
+    }
+
+    /// What was found if the transition was refused.
+    func findings(after error: NavigationError) -> [Finding] {
+        state.withLock { state in
+            let last = state.last
+            guard let (coordinator, issued) = table.refused(living: { last[$0] != nil }), let node = last[coordinator]
+            else { return [] }
+            let word = issued.command.word.rawValue
+            let expectation = Model.perform(issued, by: node, on: last, limits: limits)
+            switch (error, expectation) {
+            case (.impossibleRequest(_, let request, let reason), .state):
+                guard request.hasPrefix(word.prefix { $0 != "." }), !reason.hasPrefix("button") else { return [] }
+                return [Finding(rule: .request, signature: "\(word) is refused", reason: "\(request): \(reason)")]
+            case (.stackLimit, .state), (.workLimit, .state):
+                // The request that was refused is the next one, or a screen of `setStack`.
+                return [Finding(rule: .bounds, signature: "\(word) reaches no limit", reason: "\(error)")]
+            default: return []
+            }
+        }
+    }
+
+    /// What was found in a transition that was carried out.
+    ///
+    /// - Parameters:
+    ///   - asks: whether a coordinator has objected.
+    ///   - isHeldUp: whether an alert has taken the place of all that it would have done.
+    ///   - isWhole: whether all that was heard counts: some of it may belong to a link that was given up.
+    func findings(
+        _ result: TransitionResult, _ plain: Plain, asks: Bool, isHeldUp: Bool, isWhole: Bool, isRelaunch: Bool,
+        isForked: Bool
+    ) -> [Finding] {
+        let heard = table.heard
+        return state.withLock { state in
+            // The last request was not carried out, though others were if a link was opened after them.
+            if asks {
+                let performed = state.performed
+                state.findings.removeAll { $0.performed == performed }
+            }
+            if isHeldUp {
+                state.findings.removeAll { $0.0.rule == .gone }
+                return state.findings.map(\.0)
+            }
+            catchUp(&state, with: result.state)
+            for node in plain.nodes where state.doomed.contains(node.id) {
+                report(.gone, "one whose last screen was removed lives on", &state)
+            }
+            guard isWhole else { return state.findings.filter { $0.0.rule != .gone }.map(\.0) }
+            for position in state.lateCalls where position < heard.count {
+                // It is told of a child that has gone with its own last screen.
+                if heard[position].about != nil { continue }
+                report(.gone, "\(heard[position].callback.rawValue) of one whose last screen was removed", &state)
+            }
+            checkHeard(heard, &state)
+            checkTold(heard, result, plain, isRelaunch, isForked, &state)
+            checkMessages(heard, plain, &state)
+            return state.findings.map(\.0)
+        }
+    }
+
+    private func checkHeard(_ heard: [Heard], _ state: inout State) {
+        var over: [String] = []
+        for entry in heard {
+            if over.contains(where: { entry.name == $0 || entry.name.hasPrefix("\($0).") }) {
+                report(.gone, "\(entry.callback.rawValue) after its end was told", &state)
+            }
+            guard let about = entry.about else { continue }
+            if entry.callback == .childDidFinish || entry.callback == .childWasDismissed { over.append(about) }
+        }
+    }
+
+    private func checkTold(
+        _ heard: [Heard], _ result: TransitionResult, _ plain: Plain, _ isRelaunch: Bool, _ isForked: Bool,
+        _ state: inout State
+    ) {
+        let gone = state.known.values.filter { plain[$0.id] == nil }.sorted { $0.id < $1.id }
+        for node in gone where node.parent != nil {
+            let told = heard.filter {
+                $0.about == node.name && ($0.callback == .childDidFinish || $0.callback == .childWasDismissed)
+            }
+            if told.count > 1 {
+                report(.told, "twice: \(told.map(\.callback.rawValue).joined(separator: ", "))", &state)
+            }
+            let isParentHere = node.parent.map { plain[$0] != nil } ?? false
+            if told.isEmpty, isParentHere, !state.silenced.contains(node.id), !isRelaunch {
+                report(.told, "a parent never hears of its child's end", &state)
+            }
+            let isSilent = state.silenced.contains(node.id) || isRelaunch
+            if node.kind == .beta, isSilent, !isForked, state.original[node.id] != nil || !isRelaunch,
+                !result.state.pending.contains(where: { $0.cleanUp != nil && $0.coordinator == node.id })
+            {
+                report(.told, "sessionWillEnd is not recorded", &state)
+            }
+        }
+        let names = (result.transition.finished + result.transition.dismissed).sorted()
+        let kinds = gone.map(\.kind.rawValue).sorted()
+        if names != kinds { report(.told, "finished and dismissed name others than those that are gone", &state) }
+    }
+
+    private func checkMessages(_ heard: [Heard], _ plain: Plain, _ state: inout State) {
+        var received: [Int: [Int]] = [:]
+        for entry in heard { if let tag = entry.tag { received[tag, default: []].append(entry.coordinator) } }
+        for (tag, expected) in state.recipients.sorted(by: { $0.key < $1.key }) {
+            let got = received[tag] ?? []
+            if Set(got).count < got.count { report(.message, "one hears it twice", &state) }
+            if !Set(got).isSubset(of: expected) { report(.message, "another one hears it", &state) }
+            let missing = expected.subtracting(got).filter { plain[$0] != nil && !state.doomed.contains($0) }
+            if !missing.isEmpty { report(.message, "one who lives never hears it", &state) }
+        }
+    }
+}
