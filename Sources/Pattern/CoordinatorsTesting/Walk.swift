@@ -145,7 +145,8 @@ struct Walk {
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
         case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal,
-            .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition, .invariantViolated:
+            .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .linkLimit, .runawayTransition,
+            .invariantViolated:
             throw Problem(kind: .refused, reason: "“\(name)” is listed, but was refused: \(error)")
         }
     }

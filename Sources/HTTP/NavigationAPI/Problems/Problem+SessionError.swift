@@ -228,7 +228,15 @@ extension Problem {
         case .depthLimit(let name):
             self.init(
                 409, "stack-limit", "The stack is full",
-                "“\(name)” asked for more than \(NavigationState.depthLimit) nested flows.")
+                "“\(name)” asked for more than \(NavigationState.depthLimit) flows over each other.")
+        case .nestingLimit(let name):
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "“\(name)” asked for a screen more than \(NavigationState.nestingLimit) screens deep in tabs.")
+        case .linkLimit:
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "The link takes more than \(TransitionRun.stepLimit) steps.")
         case .workLimit(let name):
             self.init(
                 409, "state-limit", "The session is too large",

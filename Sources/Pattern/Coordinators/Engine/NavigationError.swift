@@ -33,14 +33,18 @@ public enum NavigationError: Error, Equatable, Sendable {
     case impossibleRequest(coordinator: String, request: String, reason: String)
     /// A stack would hold more than `NavigationState.stackLimit` screens.
     case stackLimit(coordinator: String)
-    /// The tree would be more than `NavigationState.depthLimit` coordinators deep.
+    /// More than `NavigationState.depthLimit` flows would lie over each other.
     case depthLimit(coordinator: String)
     /// The session would have more than `NavigationState.pendingLimit` effects and timers.
     case workLimit(coordinator: String)
+    /// A screen would be more than `NavigationState.nestingLimit` screens deep, each in a tab of the one before.
+    case nestingLimit(coordinator: String)
     /// The saved state would take more than `bytes`, the app's `sizeLimit`.
     case stateLimit(bytes: Int)
-    /// The transition took more than `TransitionRun.stepLimit` steps, or most coordinators of a tree that became too
-    /// deep were started by this one transition.
+    /// Opening the link took more than `TransitionRun.stepLimit` steps.
+    case linkLimit
+    /// The transition took more than `TransitionRun.stepLimit` steps, or presented most of the flows that became too
+    /// many.
     case runawayTransition(coordinator: String)
     /// The transition would lead to a state that violates an invariant.
     case invariantViolated(InvariantViolation)

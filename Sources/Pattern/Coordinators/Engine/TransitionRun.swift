@@ -6,7 +6,7 @@ internal import JSONCoding
 /// order, before all earlier ones. So a child is started, and may even finish, before its parent's next request is
 /// performed, while no function of the parent is running.
 public struct TransitionRun: Sendable {
-    static let stepLimit = 256
+    package static let stepLimit = 256
 
     /// Indirect, as requests are, because a call is copied more often than made.
     indirect enum Call: Sendable {
@@ -199,6 +199,8 @@ public struct TransitionRun: Sendable {
         }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
+            // The client may have chosen the length of a link.
+            if linkProgress != nil { throw .linkLimit }
             if case .perform(let request, _) = step { try perform(request, byRemoved: id) }
             return
         }
@@ -430,8 +432,9 @@ package struct Limits: Sendable {
 extension NavigationState {
     /// The number of screens that one stack may hold.
     public static let stackLimit = 64
-    /// How many levels the tree of coordinators may have, the root included.
+    /// How many flows may lie over each other, with the one below all presented ones.
     public static let depthLimit = 32
+    package var nesting = NavigationState.nestingLimit
 }
 
 /// Performs what a coordinator asks for.
@@ -447,6 +450,8 @@ extension TransitionRun {
         case .update(let reference, let change): try update(reference, change, request, by: coordinator)
         case .invalidateContent(let reference): try invalidateContent(reference, request, by: coordinator)
         case .selectTab(let id): try selectTab(id, request, by: coordinator)
+    /// How many screens may be within each other, each in a tab of the one before. Parsers of clients have limits, too.
+    public static let nestingLimit = 16
         case .setBadge(let badge, let tab): try setBadge(badge, ofTab: tab, request, by: coordinator)
         case .setTabs(let tabs): try setTabs(tabs, request, by: coordinator)
         case .alert(let alert): try show(alert, request, by: coordinator)

@@ -186,8 +186,8 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
             .unknownLink, .linkNotTaken:
             self = .refused
         case .overloaded: self = .limited
-        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .workLimit, .stateLimit, .runawayTransition,
-            .invariantViolated:
+        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .nestingLimit, .linkLimit, .workLimit,
+            .stateLimit, .runawayTransition, .invariantViolated:
             self = .failed
         }
     }
