@@ -139,7 +139,8 @@ struct Walk {
         _ error: NavigationError, of name: String, isBuiltIn: Bool
     ) throws(Problem) {
         switch error {
-        case .overloaded, .stackLimit, .depthLimit, .workLimit, .stateLimit, .linkNotTaken, .unknownLink: return
+        case .overloaded, .stackLimit, .depthLimit, .nestingLimit, .workLimit, .stateLimit, .signalRefused,
+            .linkNotTaken, .unknownLink: return
         case .invalidEvent where isBuiltIn: return
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }

@@ -354,7 +354,7 @@ extension Walk {
         let posted = PostedEvent("ping", payload: ["to": .string(node.name), "script": script])
         let findings = await carryOut(.signal(posted), "signal")
         // The coordinator that it names takes it.
-        guard outcome == "signalNotAccepted", step.script?.contains(where: { $0.word == .refuse }) != true else {
+        guard outcome == "signalNotAccepted" || outcome == "signalRefused", step.script?.contains(where: { $0.word == .refuse }) != true else {
             return findings
         }
         let reason = "a signal is refused by another coordinator than the one that it is for"

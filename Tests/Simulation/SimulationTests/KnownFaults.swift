@@ -3,8 +3,6 @@
 let knownFaults: [String: String] = [
     "listed: plan, as a form: invalidEvent": "a form's date field takes a time only",
     "listed: drawn for another device: …": "what another device was sent is refused",
-    "listed: a signal is refused by another coordinator than the one that it is for": "the first of a type gets it",
     "once: the outcome of an effect is lost …": "its coordinator hears nothing",
     "client: selectTab cannot be performed": "a screen that goes selects a tab that no client has seen",
-    "request: popTo.orPush is refused": "a stack without screens is said not to be there",
 ]

@@ -194,6 +194,10 @@ extension Problem {
             self.init(
                 409, "signal-not-accepted", "Signal not accepted now",
                 "No living coordinator of the session accepts the signal.")
+        case .signalRefused(let names):
+            self.init(
+                409, "signal-not-accepted", "Signal not accepted now",
+                "\(names.map { "“\($0)”" }.joined(separator: ", ")) of the session refuses this signal.")
         case .unknownSignal:
             self.init(
                 422, "unknown-signal", "Unknown signal", "GET /v1/apps/{app} lists the signals that the app accepts.")
