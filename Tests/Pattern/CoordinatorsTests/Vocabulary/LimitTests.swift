@@ -13,7 +13,7 @@ import Testing
         await app.expectRefusal(.nestingLimit(coordinator: "crate")) {
             try await $0.send(CrateCoordinator.Event.wrap)
         }
-        await app.expectRefusal(.nestingLimit(coordinator: "crate")) {
+        await app.expectRefusal(.nestingLimit(coordinator: "letter")) {
             try await $0.send(CrateCoordinator.Event.wrapChild)
         }
         try await app.send(CrateCoordinator.Event.push)
@@ -81,7 +81,7 @@ import Testing
         let before = app.state.size(with: app.state.screens)
 
         await app.expectRefusal(.stateLimit(bytes: CrateApp.sizeLimit)) {
-            try await $0.send(CrateCoordinator.Event.label(3000))
+            try await $0.send(CrateCoordinator.Event.label(4000))
         }
         try await app.send(CrateCoordinator.Event.label(1000))
 
