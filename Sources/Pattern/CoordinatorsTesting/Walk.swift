@@ -140,7 +140,8 @@ struct Walk {
     ) throws(Problem) {
         switch error {
         case .overloaded, .stackLimit, .depthLimit, .nestingLimit, .workLimit, .stateLimit, .signalRefused,
-            .linkNotTaken, .unknownLink: return
+            .linkNotTaken, .unknownLink:
+            return
         case .invalidEvent where isBuiltIn: return
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }

@@ -159,7 +159,8 @@ extension NavigationState {
         }
         if recipients.isEmpty, let fault { throw fault }
         guard recipients.isEmpty, refusers.isEmpty else { return (recipients, refusers) }
-        throw app.types.contains { $0.signals.contains { $0.name == posted.type } } ? .signalNotAccepted : .unknownSignal
+        let isKnown = app.types.contains { $0.signals.contains { $0.name == posted.type } }
+        throw isKnown ? .signalNotAccepted : .unknownSignal
     }
 }
 
