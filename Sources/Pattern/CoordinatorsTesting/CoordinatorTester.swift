@@ -293,6 +293,8 @@ extension CoordinatorTester {
                     separator: ", ")
             case .unknownLink(let reason): reason
             case .unknownEvent: "no coordinator of the app has such an event with an example"
+            case .signalRefused(let names):
+                "refused by " + names.map { "“\($0)”" }.joined(separator: ", ")
             case .unknownSignal: "no coordinator of the app lists such a signal as external"
             default: "\(reason)"
             }

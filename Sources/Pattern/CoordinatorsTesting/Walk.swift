@@ -139,13 +139,16 @@ struct Walk {
         _ error: NavigationError, of name: String, isBuiltIn: Bool
     ) throws(Problem) {
         switch error {
-        case .overloaded, .stackLimit, .depthLimit, .workLimit, .stateLimit, .linkNotTaken, .unknownLink: return
+        case .overloaded, .stackLimit, .depthLimit, .nestingLimit, .workLimit, .stateLimit, .signalRefused,
+            .linkNotTaken, .unknownLink:
+            return
         case .invalidEvent where isBuiltIn: return
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
         case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal,
-            .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .runawayTransition, .invariantViolated:
+            .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .linkLimit, .runawayTransition,
+            .invariantViolated:
             throw Problem(kind: .refused, reason: "“\(name)” is listed, but was refused: \(error)")
         }
     }

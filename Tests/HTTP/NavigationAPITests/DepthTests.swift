@@ -26,16 +26,18 @@ private struct NestedCoordinator: Coordinator {
 @Suite struct DepthTests {
     private static let app = App("nested", root: { NestedCoordinator() })
 
-    @Test(arguments: ["sheet", "flow"])
-    func `a client that has opened as many nested flows as allowed is refused another`(event: String) async throws {
+    @Test(arguments: [("sheet", 32, "32 flows over each other"), ("flow", 64, "64 screens on one stack")])
+    func `a client that has opened as many flows as allowed is refused another`(
+        event: String, limit: Int, words: String
+    ) async throws {
         let client = try await Client(DepthTests.app)
         let body = #"{"type":"\#(event)"}"#
-        for _ in 2...32 { #expect(try await client.post(body).status == 200) }
+        for _ in 2...limit { #expect(try await client.post(body).status == 200) }
 
         let refused = try await client.post(body)
 
-        try await client.expect(refused, 409, "stack-limit", version: 32)
-        #expect(refused.text.contains("“nested” asked for more than 32 nested flows."))
+        try await client.expect(refused, 409, "stack-limit", version: limit)
+        #expect(refused.text.contains("“nested” asked for more than \(words)."))
         #expect(try await client.post(#"{"type":"back"}"#).status == 200)
     }
 

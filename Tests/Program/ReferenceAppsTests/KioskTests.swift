@@ -189,7 +189,7 @@ import Testing
     @Test func `a refused card leads back to the bags, and a signal of another payment to nothing`() async throws {
         var kiosk = try await Terminal.paying()
         let reference = try #require(kiosk.params["reference"])
-        await #expect(throws: CoordinatorTester.Failure(.signalNotAccepted)) {
+        await #expect(throws: CoordinatorTester.Failure(.signalRefused(by: ["payment"]))) {
             try await kiosk.app.send(signal: "paid", ["reference": "t_forged"])
         }
         #expect(kiosk.app.visible == "payment")

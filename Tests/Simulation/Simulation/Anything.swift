@@ -175,6 +175,12 @@ extension Actor {
         }
     }
 
+    func accepts(_ signal: AnySignal) -> Bool {
+        Table.current.note(callback: .accepts)
+        guard case .ping(let name, let number) = signal, number % 2 == 1 else { return true }
+        return conduct.isPicky != true || name == me.name
+    }
+
     func perform(_ effect: AnyEffect, in context: EffectContext) throws -> AnySignal? {
         guard case .work(let number) = effect else { return nil }
         Table.current.note(callback: .perform)

@@ -14,7 +14,8 @@ enum Oracle {
     /// Whether an error says that the event itself cannot be posted now, whatever coordinators do.
     static func isProtocol(_ error: NavigationError) -> Bool {
         switch error {
-        case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal,
+        case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .signalRefused,
+            .unknownSignal,
             .invalidEvent, .staleScreen, .nothingToGoBack, .unknownLink:
             true
         default: false

@@ -233,8 +233,8 @@ extension Walk {
         switch error {
         case .depthLimit, .runawayTransition:
             if watch.steps < setup.stepLimit / 2 {
-                let depth = plain.nesting
-                if depth < setup.depth - 1 {
+                let depth = max(plain.nesting, watch.nesting)
+                if depth < setup.depth {
                     findings.append(
                         Finding(
                             rule: .bounds, signature: "\(Oracle.word(error)), though no limit is reached",
@@ -354,9 +354,9 @@ extension Walk {
         let posted = PostedEvent("ping", payload: ["to": .string(node.name), "script": script])
         let findings = await carryOut(.signal(posted), "signal")
         // The coordinator that it names takes it.
-        guard outcome == "signalNotAccepted", step.script?.contains(where: { $0.word == .refuse }) != true else {
-            return findings
-        }
+        guard ["signalNotAccepted", "signalRefused"].contains(outcome),
+            step.script?.contains(where: { $0.word == .refuse }) != true
+        else { return findings }
         let reason = "a signal is refused by another coordinator than the one that it is for"
         return findings + [Finding(rule: .listed, signature: reason, reason: reason)]
     }

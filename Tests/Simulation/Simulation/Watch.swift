@@ -58,6 +58,9 @@ final class Watch: TransitionProbe {
         return guards.isEmpty ? [] : Set(state.screens.filter { guards.contains($0.coordinator) }.map(\.key))
     }
 
+    /// How many stacks there were in each other when the last request was performed.
+    var nesting: Int { state.withLock { $0.last.nesting } }
+
     /// How many steps the transition has taken, at least.
     var steps: Int { state.withLock { $0.calls + $0.performed } }
 

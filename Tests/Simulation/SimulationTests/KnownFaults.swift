@@ -1,15 +1,6 @@
 /// The faults that walks find and that are not mended yet, by their kinds: `…` stands for whatever follows. What is mended
 /// is removed here, so that it stays found.
 let knownFaults: [String: String] = [
-    "listed: plan, as a form: invalidEvent": "a form's date field takes a time only",
     "listed: drawn for another device: …": "what another device was sent is refused",
-    "listed: a signal is refused by another coordinator than the one that it is for": "the first of a type gets it",
     "once: the outcome of an effect is lost …": "its coordinator hears nothing",
-    "bounds: depthLimit, though no limit is reached": "31 coordinators on one stack are nested flows",
-    "bounds: runawayTransition, though no limit is reached": "a link that starts as many",
-    "bounds: less than half of what is saved is counted": "the labels of tabs are not counted",
-    "bounds: more than twice the limit is saved": "the labels of tabs are not counted",
-    "restored: JSONSyntaxError": "tabs in tabs are saved deeper than they are read",
-    "client: selectTab cannot be performed": "a screen that goes selects a tab that no client has seen",
-    "request: popTo.orPush is refused": "a stack without screens is said not to be there",
 ]

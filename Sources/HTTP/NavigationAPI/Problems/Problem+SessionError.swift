@@ -194,6 +194,10 @@ extension Problem {
             self.init(
                 409, "signal-not-accepted", "Signal not accepted now",
                 "No living coordinator of the session accepts the signal.")
+        case .signalRefused(let names):
+            self.init(
+                409, "signal-not-accepted", "Signal not accepted now",
+                "\(names.map { "“\($0)”" }.joined(separator: ", ")) of the session refuses this signal.")
         case .unknownSignal:
             self.init(
                 422, "unknown-signal", "Unknown signal", "GET /v1/apps/{app} lists the signals that the app accepts.")
@@ -228,7 +232,15 @@ extension Problem {
         case .depthLimit(let name):
             self.init(
                 409, "stack-limit", "The stack is full",
-                "“\(name)” asked for more than \(NavigationState.depthLimit) nested flows.")
+                "“\(name)” asked for more than \(NavigationState.depthLimit) flows over each other.")
+        case .nestingLimit(let name):
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "“\(name)” asked for a screen more than \(NavigationState.nestingLimit) screens deep in tabs.")
+        case .linkLimit:
+            self.init(
+                409, "stack-limit", "The stack is full",
+                "The link takes more than \(TransitionRun.stepLimit) steps.")
         case .workLimit(let name):
             self.init(
                 409, "state-limit", "The session is too large",

@@ -86,6 +86,11 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// effect or timer is over, and the error is treated as that of an event's handler, see `onError` of `App`.
     mutating func receive(_ signal: Signal, _ navigator: inout Navigator) async throws
 
+    /// Whether a signal of another system is for this coordinator: by default every one of its `external` signals is. Of
+    /// several coordinators that have the signal, the first one that accepts it receives it. It only looks at the signal and
+    /// at this coordinator's properties.
+    func accepts(_ signal: Signal) -> Bool
+
     /// Does the work of an effect, see `Navigator.perform`. It is called on a copy of the coordinator, as it was when the
     /// attempt began, and may take up to 30 seconds; then its task is cancelled, and the attempt has failed.
     ///
@@ -302,6 +307,7 @@ extension Coordinator {
     public func title(of event: Event, in context: NavigationContext) -> String { event.title }
     public func render(_ screen: inout Screen, in context: NavigationContext) {}
     public func content(of screen: Screen, in context: ContentContext) throws -> JSONObject { throw NoContent() }
+    public func accepts(_ signal: Signal) -> Bool { true }
     public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
     public func sessionWillEnd(_ reason: EndReason, in context: EffectContext) -> Undeclared { Undeclared() }
     public mutating func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) -> Undeclared {

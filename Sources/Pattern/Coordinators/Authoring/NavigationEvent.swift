@@ -110,6 +110,8 @@ public final class EventShape: Sendable {
     private let form: Form
     /// Whether the schema demands more than decoding checks.
     private let isConstrained: Bool
+    /// The names of the fields that take a day for a time, see `Field.Format`.
+    private let days: [String]
     /// Whether the result of `decodable` can be decoded, so that `handle` can be called with it.
     let isDecodable: @Sendable (JSON) -> Bool
     /// The conduct of `handle` with this event.
@@ -130,8 +132,11 @@ public final class EventShape: Sendable {
         self.number = number
         self.title = title
         self.form = event.form
-        self.payload = event.payload
-        self.unmaskedPayloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload }
+        let days = fields.filter { $0.isDay(in: schema) }.map(\.name)
+        let payloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload?.withDays(days) }
+        self.days = days
+        self.payload = event.payload?.withDays(days)
+        self.unmaskedPayloads = payloads
         self.bareSchema = schema
         self.schema = schema.map { Field.describe(fields, in: $0) }
         self.isConstrained = fields.contains(where: \.isConstraint)
@@ -148,6 +153,9 @@ public final class EventShape: Sendable {
             }
             + fields.filter { !$0.hasSoundBounds }.map { field in
                 "\(C.name).\(Event.self): “\(event.name)” has a bound for “\(field.name)” that is no number"
+            }
+            + Field.faults(of: payloads.compactMap(\.self), schema, fields).map { fault in
+                "\(C.name).\(Event.self): an example of “\(event.name)” does not fit its own fields: \(fault)"
             }
         self.isDecodable = { (try? $0.decode(as: Event.self)) != nil }
         self.handle = { coordinator, event, navigator in
@@ -199,6 +207,13 @@ public final class EventShape: Sendable {
     /// - Throws: `invalidEvent` if the payload violates a bound of the fields, or if there is one though the event takes
     ///   none.
     func decodable(_ payload: JSON?, _ fields: [Field]? = nil) throws(NavigationError) -> JSON {
+        let days = fields.map { fields in fields.filter { $0.isDay(in: bareSchema) }.map(\.name) } ?? self.days
+        let payload =
+            days.isEmpty
+            ? payload
+            : try payload.map { value throws(NavigationError) in
+                try value.withTimes(for: days)
+            }
         if let payload, fields?.contains(where: \.isConstraint) ?? isConstrained {
             let schema = fields.map(self.schema) ?? self.schema
             let faults = schema.map { SchemaCheck.faults(of: payload, $0, at: ["payload"]) } ?? []
@@ -242,6 +257,11 @@ public final class EventShape: Sendable {
     }
 
     func has(_ field: Field) -> Bool { field.exists(in: bareSchema) }
+
+    /// The example's payload with other fields than the event's own.
+    func payload(with fields: [Field]) -> JSON? {
+        payload?.withDays(fields.filter { $0.isDay(in: bareSchema) }.map(\.name))
+    }
 
     /// The schema of the payload with other fields than the event's own.
     func schema(with fields: [Field]) -> JSON? { bareSchema.map { Field.describe(fields, in: $0) } }
@@ -311,7 +331,8 @@ extension EncodedEvent: Equatable {
 /// }
 /// ```
 public struct Field: Sendable, Equatable {
-    /// The kind of a text, so that a client can offer the right keyboard. The server does not check it.
+    /// The kind of a text, so that a client can offer the right keyboard. The server does not check it. A `Date` with the
+    /// format `date` is a day, as a browser's input of that type posts it: `1990-01-31`, which is its first moment in UTC.
     public enum Format: String, Sendable {
         case email, uri, date, time
         case dateTime = "date-time"
@@ -373,6 +394,33 @@ extension Field {
     /// Whether a payload that can be decoded may violate the field's bounds.
     var isConstraint: Bool { minLength ?? maxLength != nil || minimum ?? maximum != nil || choices != nil }
 
+    /// Whether the field is a time of which only the day is meant.
+    func isDay(in schema: JSON?) -> Bool {
+        guard format == .date else { return false }
+        let value = name.isEmpty ? schema : schema?["properties"]?[name]
+        return ([value] + (value?["anyOf"]?.array ?? [])).contains { $0?["format"] == "date-time" }
+    }
+
+    /// What is wrong with examples, in words; nothing is checked without bounds or days.
+    ///
+    /// - Parameter schema: the payload's schema, as derived from its type.
+    fileprivate static func faults(of examples: [JSON], _ schema: JSON?, _ fields: [Field]) -> [String] {
+        guard let schema, fields.contains(where: { $0.isConstraint || $0.format == .date }) else { return [] }
+        let described = describe(fields, in: schema)
+        var faults = examples.flatMap { SchemaCheck.faults(of: $0, described, at: []) }.map { fault in
+            (fault.path.isEmpty ? "" : "“\(fault.path.joined(separator: "/"))” ") + fault.reason
+        }
+        for field in fields where field.format == .date {
+            for example in examples {
+                let value = field.name.isEmpty ? example : example[field.name]
+                if let text = value?.string, text.utf8.count != 10 || JSON.string("\(text)T00:00:00Z").date == nil {
+                    faults.append("“\(field.name)” \(JSON.dayExpected)")
+                }
+            }
+        }
+        return faults
+    }
+
     /// Whether each bound of a number is a number.
     var hasSoundBounds: Bool { [minimum, maximum].allSatisfy { $0?.number != nil || $0 == nil } }
 
@@ -427,6 +475,36 @@ extension Field {
 }
 
 extension JSON {
+    fileprivate static let dayExpected = "must be a date, such as 1990-01-31"
+
+    /// A payload in which certain fields, which hold times, have only their days.
+    ///
+    /// - Parameter days: the fields' names; an empty one for the payload itself.
+    fileprivate func withDays(_ days: [String]) -> JSON {
+        var payload = self
+        for name in days {
+            if name.isEmpty { return string.map { .string(String($0.prefix(10))) } ?? self }
+            if let text = payload[name]?.string { payload[name] = .string(String(text.prefix(10))) }
+        }
+        return payload
+    }
+
+    /// A payload in which certain fields have the first moment of the day for a day.
+    fileprivate func withTimes(for days: [String]) throws(NavigationError) -> JSON {
+        var payload = self
+        for name in days {
+            guard let text = name.isEmpty ? string : payload[name]?.string else { continue }
+            let time = text.utf8.count == 10 ? JSON.string("\(text)T00:00:00Z") : .string(text)
+            guard time.date != nil else {
+                let path = name.isEmpty ? ["payload"] : ["payload", name]
+                throw .invalidEvent(.init(path: path, reason: JSON.dayExpected, code: .type))
+            }
+            if name.isEmpty { return time }
+            payload[name] = time
+        }
+        return payload
+    }
+
     /// Whether a part of a schema is that of a `Secret`.
     fileprivate var holdsSecret: Bool {
         switch self {

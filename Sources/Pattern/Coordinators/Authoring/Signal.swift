@@ -101,8 +101,10 @@ public struct EffectContext: Sendable {
     }
 }
 
-/// `receive` throws this to refuse a signal of another system, for example with a reference that nobody waits for.
-/// Nothing changes, and the system gets 409 `signal-not-accepted`.
+/// `receive` throws this to refuse a signal of another system, for example with a reference that nobody waits for. What it
+/// has changed until then is dropped, and the next living coordinator that accepts the signal receives it; if there is none,
+/// the system gets 409 `signal-not-accepted`. If the signal alone says that it is for another one, declare
+/// `Coordinator.accepts` instead.
 public struct SignalNotAccepted: Error, Equatable {
     public init() {}
 }

@@ -10,6 +10,8 @@ struct WorkFunctions: Sendable {
     let sent: @Sendable (any NavigationSignal) -> SentSignal?
     /// A saved signal; `nil` if it cannot be decoded.
     let signal: @Sendable (JSON) -> SentSignal?
+    /// Whether the coordinator accepts an external signal; `true` also if it cannot be decoded, which is refused otherwise.
+    let accepts: @Sendable (any Coordinator, JSON) -> Bool
     let retries: @Sendable (JSON) -> Int
     let perform: @Sendable (any Coordinator, JSON, EffectContext) async throws -> SentSignal?
     let didFail: @Sendable (inout any Coordinator, JSON, any Error, inout Navigator) async throws -> Void
@@ -21,6 +23,10 @@ struct WorkFunctions: Sendable {
         sent = { ($0 as? C.Signal).map { SentSignal($0, to: C.self) } }
         isEffect = { (try? $0.decode(as: C.Effect.self)) != nil }
         signal = { saved in (try? saved.decode(as: C.Signal.self)).map { SentSignal($0, to: C.self) } }
+        accepts = { coordinator, signal in
+            guard let signal = try? signal.decode(as: C.Signal.self) else { return true }
+            return coordinator.known(as: C.self).accepts(signal)
+        }
         retries = { effect in (try? effect.decode(as: C.Effect.self)).map { C.retries($0) } ?? 0 }
         perform = { coordinator, effect, context in
             let signal = try await coordinator.known(as: C.self).perform(try effect.decode(), in: context)

@@ -12,6 +12,8 @@ public enum NavigationError: Error, Equatable, Sendable {
     case unknownEvent
     /// No living coordinator accepts this signal of another system now.
     case signalNotAccepted
+    /// The living coordinators of these names have this signal of another system, and refuse it.
+    case signalRefused(by: [String])
     /// No coordinator of the app accepts a signal of that name from other systems.
     case unknownSignal
     /// The event or signal exists, but its payload does not fit.
@@ -33,14 +35,18 @@ public enum NavigationError: Error, Equatable, Sendable {
     case impossibleRequest(coordinator: String, request: String, reason: String)
     /// A stack would hold more than `NavigationState.stackLimit` screens.
     case stackLimit(coordinator: String)
-    /// The tree would be more than `NavigationState.depthLimit` coordinators deep.
+    /// More than `NavigationState.depthLimit` flows would lie over each other.
     case depthLimit(coordinator: String)
+    /// A screen would be more than `NavigationState.nestingLimit` screens deep, each in a tab of the one before.
+    case nestingLimit(coordinator: String)
     /// The session would have more than `NavigationState.pendingLimit` effects and timers.
     case workLimit(coordinator: String)
     /// The saved state would take more than `bytes`, the app's `sizeLimit`.
     case stateLimit(bytes: Int)
-    /// The transition took more than `TransitionRun.stepLimit` steps, or most coordinators of a tree that became too
-    /// deep were started by this one transition.
+    /// Opening the link took more than `TransitionRun.stepLimit` steps.
+    case linkLimit
+    /// The transition took more than `TransitionRun.stepLimit` steps, or presented most of the flows that became too
+    /// many.
     case runawayTransition(coordinator: String)
     /// The transition would lead to a state that violates an invariant.
     case invariantViolated(InvariantViolation)

@@ -5,13 +5,6 @@ extension TransitionRun {
     mutating func start(
         _ child: any Coordinator, on stack: Int, _ request: Request, by parent: LivingCoordinator
     ) throws(NavigationError) {
-        let lineage = state.lineage(of: parent.id)
-        guard lineage.count < app.limits.depth else {
-            // Clients deepen the tree one event at a time. If one event starts most of its levels, the app is at fault.
-            let newOnes = lineage.count { original[$0] == nil }
-            throw newOnes > lineage.count / 2
-                ? .runawayTransition(coordinator: parent.name) : .depthLimit(coordinator: parent.name)
-        }
         guard let type = app.type(of: child) else {
             throw parent.impossible(request, "the app's list of coordinators lacks it")
         }
@@ -22,12 +15,23 @@ extension TransitionRun {
     mutating func present(
         _ child: any Coordinator, _ presentation: Presentation, _ request: Request, by parent: LivingCoordinator
     ) throws(NavigationError) {
+        try checkDepth(by: parent)
         let key = state.nextKey("p")
         let stack = ScreenStack(id: state.nextID())
         try start(child, on: stack.id, request, by: parent)
         state.presented.append(
             PresentedFlow(key: key, presentation: presentation, stack: stack, coordinator: state.lastID))
         operations.append(.present(key: key, style: presentation.style))
+    }
+
+    /// Requires that another flow may be presented.
+    private func checkDepth(by parent: LivingCoordinator) throws(NavigationError) {
+        guard state.presented.count + 2 > app.limits.depth else { return }
+        // Clients present one flow after the other. If one event presents most of them, the app is at fault; of a link the
+        // client may have chosen the length.
+        let newOnes = state.presented.count { flow in !original.presented.contains { $0.key == flow.key } }
+        throw linkProgress == nil && newOnes > state.presented.count / 2
+            ? .runawayTransition(coordinator: parent.name) : .depthLimit(coordinator: parent.name)
     }
 
     /// Adds the root of the tree, and puts its start on the agenda.
@@ -162,6 +166,8 @@ extension TransitionRun {
             throw parent.impossible(
                 request, "“\(state[above]?.name ?? "")” is presented over the flow, and must be dismissed first")
         }
+        let nesting = state.nesting(ofStack: source) + 1
+        if case .presented = place, sheet == nil { try checkDepth(by: parent) }
         let target: Int
         switch place {
         case .stack: target = state.stackID(for: parent)
@@ -183,6 +189,11 @@ extension TransitionRun {
             operations.append(.present(key: key, style: presentation.style))
         }
         try change(target, request, by: parent) { $0.screens += moved }
+        // A session from before there was a limit may exceed it, but not by more.
+        let deepest = state.nesting(ofStack: target) + ScreenStack(id: target, screens: moved).depth
+        guard deepest <= app.limits.nesting || state.nesting(ofStack: target) < nesting else {
+            throw .nestingLimit(coordinator: parent.name)
+        }
         let name = state.name(ofStack: target)
         for screen in moved { showAgain(screen, on: name) }
         for (index, living) in state.coordinators.enumerated() where living.home == source && family.contains(living.id)

@@ -26,7 +26,7 @@ extension App {
     /// - Parameter showsErrors: whether an error of a coordinator may become an alert; if not, the transition fails.
     /// - Returns: `nil` if the effect or timer is over, the timer is not due, or the root does not declare
     ///   `deviceDidPair`: then there is nothing to do.
-    /// - Throws: `signalNotAccepted`, `unknownSignal`, or `invalidEvent` for a signal of another system.
+    /// - Throws: `signalNotAccepted`, `signalRefused`, `unknownSignal`, or `invalidEvent` for a signal of another system.
     public func begin(
         _ occurrence: Occurrence, on state: NavigationState, at now: Date, showsErrors: Bool = true
     ) throws(NavigationError) -> TransitionRun? {
@@ -34,11 +34,14 @@ extension App {
         let call: TransitionRun.Call?
         let recipient: Int
         var state = state
+        var (others, refusers): ([(id: Int, signal: SentSignal)], [String]) = ([], [])
         switch occurrence {
         case .signal(let posted):
-            let (living, shape) = try state.recipient(ofSignal: posted.type, in: self)
-            call = .receiveSignal(SentSignal(shape, try shape.decodable(posted.payload)))
-            (name, cause, recipient) = (posted.type, .signal, living.id)
+            (others, refusers) = try state.recipients(of: posted, in: self)
+            guard let first = others.first else { throw .signalRefused(by: refusers) }
+            others.removeFirst()
+            call = .receiveSignal(first.signal)
+            (name, cause, recipient) = (posted.type, .signal, first.id)
         case .timer(let number):
             // An event may have restarted it meanwhile.
             guard let due = state.work(number)?.due, due <= now, let (work, living) = state.remove(number),
@@ -63,6 +66,7 @@ extension App {
         }
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(name))
         run.cause = cause
+        (run.otherRecipients, run.refusers) = (others, refusers)
         run.showsErrors = showsErrors
         run.leavesWithoutAsking = true
         if let call { run.agenda.append(.call(call, recipient)) }
@@ -115,13 +119,10 @@ extension NavigationState {
         return (work, living)
     }
 
-    /// The signals that other systems may send now, each with the coordinator that receives it: the first that has it,
-    /// from the visible screen's up to the root, then among all others, parents before their children.
+    /// The signals that other systems may send now, each with the first coordinator that has it.
     package var acceptedSignals: [(coordinator: LivingCoordinator, signal: EventShape)] {
-        let visible = visible.map { lineage(of: $0.coordinator) } ?? []
-        let others = coordinators.lazy.map(\.id).filter { !visible.contains($0) }
         var accepted: [(coordinator: LivingCoordinator, signal: EventShape)] = []
-        for living in (visible + others).compactMap({ self[$0] }) {
+        for living in inOrderOfSignals {
             for signal in living.type.signals where !accepted.contains(where: { $0.signal.name == signal.name }) {
                 accepted.append((living, signal))
             }
@@ -129,12 +130,37 @@ extension NavigationState {
         return accepted
     }
 
-    /// The coordinator that receives a signal of another system.
-    fileprivate func recipient(
-        ofSignal name: String, in app: App
-    ) throws(NavigationError) -> (LivingCoordinator, EventShape) {
-        if let accepted = acceptedSignals.first(where: { $0.signal.name == name }) { return accepted }
-        throw app.types.contains { $0.signals.contains { $0.name == name } } ? .signalNotAccepted : .unknownSignal
+    /// The coordinators from the visible screen's up to the root, then all others, parents before their children.
+    private var inOrderOfSignals: [LivingCoordinator] {
+        let visible = visible.map { lineage(of: $0.coordinator) } ?? []
+        let others = coordinators.lazy.map(\.id).filter { !visible.contains($0) }
+        return (visible + others).compactMap { self[$0] }
+    }
+
+    /// The coordinators that accept a signal of another system, in the order in which they may receive it, and the names of
+    /// those that have it and do not.
+    fileprivate func recipients(
+        of posted: PostedEvent, in app: App
+    ) throws(NavigationError) -> ([(id: Int, signal: SentSignal)], refusers: [String]) {
+        var (recipients, refusers): ([(id: Int, signal: SentSignal)], [String]) = ([], [])
+        var fault: NavigationError?
+        for living in inOrderOfSignals {
+            guard let shape = living.type.signals.first(where: { $0.name == posted.type }) else { continue }
+            do throws(NavigationError) {
+                let signal = try shape.decodable(posted.payload)
+                if living.type.work.accepts(living.coordinator, signal) {
+                    recipients.append((living.id, SentSignal(shape, signal)))
+                } else {
+                    refusers.append(living.name)
+                }
+            } catch {
+                fault = fault ?? error
+            }
+        }
+        if recipients.isEmpty, let fault { throw fault }
+        guard recipients.isEmpty, refusers.isEmpty else { return (recipients, refusers) }
+        let isKnown = app.types.contains { $0.signals.contains { $0.name == posted.type } }
+        throw isKnown ? .signalNotAccepted : .unknownSignal
     }
 }
 

@@ -53,6 +53,7 @@ extension TransitionRun {
         by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         for (_, item) in new {
+            if !item.stack.screens.isEmpty { try checkNesting(of: item.stack.id, by: coordinator) }
             for screen in item.stack.screens { operations.append(.push(key: screen.key, stack: "\(key)/\(item.id)")) }
         }
         let before = agenda.count
@@ -132,8 +133,17 @@ extension TransitionRun {
         let placed = try placed(screen, tabs: tabs, key: key, request, by: coordinator)
         let stack = stack ?? state.stackID(for: coordinator)
         try change(stack, request, by: coordinator) { $0.screens.append(placed) }
+        try checkNesting(of: stack, by: coordinator)
         newcomers.removeAll { $0 == coordinator.id }
         operations.append(.push(key: key, stack: state.name(ofStack: stack)))
+    }
+
+    /// Requires that the screens of a stack are not too deep in tabs. A session from before there was a limit may have deeper
+    /// ones, and get no others.
+    private func checkNesting(of stack: Int, by coordinator: LivingCoordinator) throws(NavigationError) {
+        guard state.nesting(ofStack: stack) < app.limits.nesting else {
+            throw .nestingLimit(coordinator: coordinator.name)
+        }
     }
 
     /// A screen as its coordinator draws it now.
@@ -184,8 +194,14 @@ extension TransitionRun {
     }
 
     mutating func pop(_ request: Request, by coordinator: LivingCoordinator) throws(NavigationError) {
-        guard let stack = state.stack(state.stackID(for: coordinator)), let top = stack.screens.last else {
-            throw coordinator.impossible(request, "it has no stack")
+        guard let stack = state.stack(state.stackID(for: coordinator)) else {
+            throw coordinator.impossible(request, "the stack on which it was started is gone")
+        }
+        if case .popTo(_, let screen?) = request, stack.screens.isEmpty {
+            return try place(screen, request, by: coordinator)
+        }
+        guard let top = stack.screens.last else {
+            throw coordinator.impossible(request, "there is no screen on its stack")
         }
         let kept: Int
         switch request {

@@ -6,7 +6,7 @@ internal import JSONCoding
 /// order, before all earlier ones. So a child is started, and may even finish, before its parent's next request is
 /// performed, while no function of the parent is running.
 public struct TransitionRun: Sendable {
-    static let stepLimit = 256
+    package static let stepLimit = 256
 
     /// Indirect, as requests are, because a call is copied more often than made.
     indirect enum Call: Sendable {
@@ -50,6 +50,10 @@ public struct TransitionRun: Sendable {
     var cause = Transition.Cause.event
     /// Whether an error of a coordinator may become an alert.
     var showsErrors = true
+    /// The living coordinators that may receive the other system's signal if the one before refuses it.
+    var otherRecipients: [(id: Int, signal: SentSignal)] = []
+    /// The names of the coordinators that have refused the signal.
+    var refusers: [String] = []
     /// The device that posted it; `nil` for the one that the state is drawn for.
     var device: Device?
     /// The state before the event.
@@ -195,6 +199,8 @@ public struct TransitionRun: Sendable {
             }
         stepsTaken += 1
         guard stepsTaken <= app.limits.steps else {
+            // The client may have chosen the length of a link.
+            if linkProgress != nil { throw .linkLimit }
             throw .runawayTransition(coordinator: state[id]?.name ?? removed.last { $0.id == id }?.name ?? "")
         }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
@@ -241,6 +247,9 @@ public struct TransitionRun: Sendable {
     mutating func fail(
         with error: any Error, thrownBy call: Call, of coordinator: LivingCoordinator
     ) throws(NavigationError) {
+        if case .receiveSignal = call, cause == .signal, error is SignalNotAccepted {
+            return try passOnSignal(refusedBy: coordinator)
+        }
         let failure = call.failure(error, of: coordinator)
         if retry.isUnderWay {
             retry.error = error
@@ -252,6 +261,14 @@ public struct TransitionRun: Sendable {
         else { throw failure }
         objection = (owner, alert, [], failure)
         agenda = []
+    }
+
+    /// Lets the next coordinator receive the signal that one has refused.
+    private mutating func passOnSignal(refusedBy coordinator: LivingCoordinator) throws(NavigationError) {
+        refusers.append(coordinator.name)
+        guard !otherRecipients.isEmpty else { throw .signalRefused(by: refusers) }
+        let (next, signal) = otherRecipients.removeFirst()
+        agenda.append(.call(.receiveSignal(signal), next))
     }
 
     func navigator(for coordinator: LivingCoordinator) -> Navigator {
@@ -417,6 +434,7 @@ package protocol TransitionProbe: AnyObject, Sendable {
 package struct Limits: Sendable {
     package var stack = NavigationState.stackLimit
     package var depth = NavigationState.depthLimit
+    package var nesting = NavigationState.nestingLimit
     package var steps = TransitionRun.stepLimit
     package var alerts = NavigationState.alertLimit
     package var pending = NavigationState.pendingLimit
@@ -430,8 +448,10 @@ package struct Limits: Sendable {
 extension NavigationState {
     /// The number of screens that one stack may hold.
     public static let stackLimit = 64
-    /// How many levels the tree of coordinators may have, the root included.
+    /// How many flows may lie over each other, with the one below all presented ones.
     public static let depthLimit = 32
+    /// How many screens may be within each other, each in a tab of the one before. Parsers of clients have limits, too.
+    public static let nestingLimit = 16
 }
 
 /// Performs what a coordinator asks for.

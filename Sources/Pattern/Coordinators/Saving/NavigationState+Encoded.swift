@@ -80,7 +80,7 @@ extension NavigationState {
     package func size(with screens: [PlacedScreen]) -> Int {
         var size = defaults.encoded.count + shared.encoded.count
         for coordinator in coordinators { size += coordinator.encodedSize }
-        for screen in screens { size += screen.savedSize }
+        for screen in screens { size += screen.savedSize + (screen.tabs?.labelSize ?? 0) }
         return size + alertSize + pendingSize + clientSize
     }
 
@@ -113,7 +113,9 @@ extension ScreenStack {
         for screen in screens where !parts.has(screen) {
             size += screen.savedSize
             guard let tabs = screen.tabs else { continue }
-            for tab in tabs.items where !parts.has(tab) { size += tab.stack.savedSize(beside: parts) }
+            for tab in tabs.items where !parts.has(tab) {
+                size += tab.labelSize + tab.stack.savedSize(beside: parts)
+            }
         }
         return size
     }

@@ -260,17 +260,18 @@ extension NavigationState {
         let (type, context) = (coordinator.type, self.context)
         let isOfScreen = coordinator.id == visible?.coordinator
         let payload = named?.payload
-        var schema: JSON?
+        var (schema, example): (JSON?, JSON?) = (nil, nil)
         if payload == nil {
             let fields = type.fields?(coordinator.coordinator, event.number, context)
             schema = fields.map(event.schema) ?? event.schema
+            example = fields.map(event.payload(with:)) ?? event.payload
         }
         return AcceptedControl(
             type: event.name, payload: payload, coordinator: coordinator.name,
             title: named?.title ?? type.title(coordinator.coordinator, event.number, context) ?? event.title,
             role: named?.role ?? (schema == nil ? .secondary : .input),
             place: isOfScreen ? .screen : hasVisibleTabs(of: coordinator.id) ? .tabBar : .app, schema: schema,
-            example: payload == nil ? event.payload : nil)
+            example: example)
     }
 
     private func hasVisibleTabs(of coordinator: Int) -> Bool {

@@ -209,6 +209,12 @@ extension NavigationState {
         return found
     }
 
+    /// How many screens a stack is within: 0 if it is in no tab.
+    func nesting(ofStack id: Int) -> Int {
+        if stack.id == id || presented.contains(where: { $0.stack.id == id }) { return 0 }
+        return stack.nesting(of: id) ?? presented.lazy.compactMap { $0.stack.nesting(of: id) }.first ?? 0
+    }
+
     /// Passes each stack to `change` until `change` returns that it has changed one.
     ///
     /// - Returns: whether one was changed.

@@ -161,6 +161,12 @@ public struct PlacedTabs: Sendable, Equatable {
         self.history = history
     }
 
+    /// At least the number of bytes that are saved of the tabs, without their screens.
+    var labelSize: Int {
+        // `"tabs":{"selection":10,"back":"firstTab","history":[10,11],"items":[]}`
+        items.reduce(72 + 4 * history.count) { $0 + $1.labelSize }
+    }
+
     mutating func select(_ position: Int, history: [Int]) {
         self.history = history
         selection = position
@@ -207,6 +213,8 @@ public final class PlacedTab: Sendable {
     public let icon: String?
     public let badge: String?
     public let stack: ScreenStack
+    /// At least the number of bytes that are saved of it, without its screens.
+    let labelSize: Int
     /// The tab as clients read it: JSON text, made once, because most events leave most tabs as they are.
     public let encoded: [UInt8]
 
@@ -216,14 +224,18 @@ public final class PlacedTab: Sendable {
         self.icon = icon
         self.badge = badge
         self.stack = stack
+        var labelSize = 0
         var writer = JSONWriter(capacity: 512)
         writer.object { writer in
             writer.member("id", id)
             writer.member("title", ifAny: title)
             writer.member("icon", ifAny: icon)
             writer.member("badge", ifAny: badge)
+            // `,"stack":{"id":4503599627370496,"screens":[]}},`
+            labelSize = writer.count + 48
             writer.member("stack", stack)
         }
+        self.labelSize = labelSize
         self.encoded = writer.bytes
     }
 
@@ -261,6 +273,26 @@ extension ScreenStack {
         var isFound = false
         forEachStack { if $0.id == id { isFound = true } }
         return isFound
+    }
+
+    /// How many of its screens are around the stack of that id, each in a tab of the one before; `nil` if it is elsewhere.
+    func nesting(of id: Int) -> Int? {
+        for screen in screens {
+            for tab in screen.tabs?.items ?? [] {
+                if tab.stack.id == id { return 1 }
+                if let nesting = tab.stack.nesting(of: id) { return nesting + 1 }
+            }
+        }
+        return nil
+    }
+
+    /// How many screens are within each other at most.
+    var depth: Int {
+        var depth = screens.isEmpty ? 0 : 1
+        for screen in screens {
+            for tab in screen.tabs?.items ?? [] { depth = max(depth, 1 + tab.stack.depth) }
+        }
+        return depth
     }
 
     /// Passes each stack, this one and those in tabs, to `change` until `change` returns that it has changed one.

@@ -209,7 +209,10 @@ extension [Operation] {
     ///   - original: the state before the transition.
     ///   - state: the state after it.
     package func net(since original: NavigationState, to state: NavigationState) -> [Operation] {
-        count > 1 ? withoutPassing(since: original, to: state).replayable(to: state) : self
+        guard count > 1 else { return self }
+        // A screen that goes may have selected a tab that no client has seen.
+        let operations = filter { !$0.isSelection || state.contains(key: $0.key) }
+        return operations.withoutPassing(since: original, to: state).replayable(to: state)
     }
 
     private func withoutPassing(since original: NavigationState, to state: NavigationState) -> [Operation] {

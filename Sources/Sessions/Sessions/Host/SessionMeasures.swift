@@ -182,12 +182,12 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
     private init(_ error: NavigationError) {
         switch error {
         case .unknownEvent, .unknownSignal, .invalidEvent: self = .invalid
-        case .eventNotAccepted, .payloadNotOffered, .signalNotAccepted, .answerFirst, .staleScreen, .nothingToGoBack,
-            .unknownLink, .linkNotTaken:
+        case .eventNotAccepted, .payloadNotOffered, .signalNotAccepted, .signalRefused, .answerFirst, .staleScreen,
+            .nothingToGoBack, .unknownLink, .linkNotTaken:
             self = .refused
         case .overloaded: self = .limited
-        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .workLimit, .stateLimit, .runawayTransition,
-            .invariantViolated:
+        case .handlerFailed, .impossibleRequest, .stackLimit, .depthLimit, .nestingLimit, .linkLimit, .workLimit,
+            .stateLimit, .runawayTransition, .invariantViolated:
             self = .failed
         }
     }

@@ -18,8 +18,8 @@ private struct FormCoordinator: Coordinator {
         case done
 
         static let examples: [Event] = [
-            .order(size: .small, count: 1, note: "x", addresses: [Address(street: "x", zipCode: 1)]), .type("x"), .done,
-            .weigh(kilograms: 1, price: 1),
+            .order(size: .small, count: 1, note: "x", addresses: [Address(street: "x", zipCode: 1)]), .type("xy"),
+            .done, .weigh(kilograms: 0.2, price: 1),
         ]
 
         var fields: [Field] {
@@ -180,5 +180,93 @@ private struct FormCoordinator: Coordinator {
     @Test func `a field that the event does not have is a mistake in the declaration`() {
         let app = App("mistaken", root: { MistakenCoordinator() })
         #expect(app.problems == ["app “mistaken”: mistaken.Event: “order” has no field “cuont”"])
+    }
+}
+
+/// Days of calendars in forms.
+@Suite struct DayTests {
+    struct BirthdayCoordinator: Coordinator {
+        var entered: [String] = []
+
+        enum Event: NavigationEvent {
+            case born(on: Date, name: String), died(on: Date?), renew(Date)
+            static let examples: [Event] = [
+                .born(on: Date(timeIntervalSince1970: 633_830_400), name: "Ann"),
+                .died(on: Date(timeIntervalSince1970: 633_830_400)),
+                .renew(Date(timeIntervalSince1970: 633_830_400)),
+            ]
+
+            var fields: [Field] {
+                switch self {
+                case .born: [Field("on", format: .date)]
+                case .died: [Field("on", format: .date)]
+                case .renew: [Field(title: "Day", format: .date)]
+                }
+            }
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("birthday")) }
+
+        mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+            switch event {
+            case .born(let day, _), .renew(let day): entered.append(JSON(day).string ?? "")
+            case .died(let day): entered.append(day.flatMap { JSON($0).string } ?? "nil")
+            }
+        }
+    }
+
+    @Test func `a field of format date takes and gives days`() async throws {
+        var app = try await CoordinatorTester(App("birthday", root: { BirthdayCoordinator() }))
+        let examples = app.state.controls.filter { $0.coordinator != nil }.map(\.example)
+        #expect(
+            examples == [["on": "1990-02-01", "name": "Ann"], ["on": "1990-02-01"], "1990-02-01"])
+
+        for control in app.state.controls where control.coordinator != nil {
+            try await app.send(control.type, control.example)
+        }
+        try await app.send("died", [:])
+        try await app.send("renew", "1990-01-31T12:30:00Z")
+
+        let entered = (app.state.coordinators[0].coordinator as? BirthdayCoordinator)?.entered
+        #expect(
+            entered == [
+                "1990-02-01T00:00:00Z", "1990-02-01T00:00:00Z", "1990-02-01T00:00:00Z", "nil", "1990-01-31T12:30:00Z",
+            ])
+    }
+
+    @Test(arguments: ["1990-02-31", "31.1.1990", "1990-1-3"])
+    func `what is no day is refused in these words`(text: String) async throws {
+        var app = try await CoordinatorTester(App("birthday", root: { BirthdayCoordinator() }))
+
+        let failure = await #expect(throws: CoordinatorTester.Failure.self) {
+            try await app.send("born", ["on": .string(text), "name": "Ann"])
+        }
+
+        #expect("\(failure as Any)".contains("the value at /payload/on must be a date, such as 1990-01-31"))
+    }
+
+    struct CarelessCoordinator: Coordinator {
+        enum Event: NavigationEvent {
+            case enter(code: String), leave(day: String)
+            static let examples: [Event] = [.enter(code: "abc"), .leave(day: "tomorrow")]
+
+            var fields: [Field] {
+                switch self {
+                case .enter: [Field("code", minLength: 4)]
+                case .leave: [Field("day", format: .date)]
+                }
+            }
+        }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("careless")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+    }
+
+    @Test func `an example that does not fit its own form is a mistake of the declaration`() {
+        let problems = App("careless", root: { CarelessCoordinator() }).problems
+
+        #expect(problems.count == 2)
+        #expect(problems.first?.contains("an example of “enter” does not fit its own fields: “code” ") == true)
+        #expect(problems.last?.contains("“day” must be a date, such as 1990-01-31") == true)
     }
 }
