@@ -38,6 +38,8 @@ def shape(text):
 
 def run(command, **options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
+    # Programs; commands of the transcript may fail.
+    assert "cwd" not in options or done.returncode == 0, f"{command} has failed: {done.stderr}"
     return done.stdout, done.stderr
 
 
