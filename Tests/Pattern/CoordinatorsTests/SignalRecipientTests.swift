@@ -69,3 +69,43 @@ struct TrackerCoordinator: Coordinator {
         }
     }
 }
+
+/// The outcome of an effect that a session has no room for.
+@Suite struct LargeOutcomeTests {
+    private struct ReaderCoordinator: Coordinator {
+        var text = ""
+        var failures: [String] = []
+
+        enum Event: NavigationEvent, CaseIterable { case read }
+        enum Signal: NavigationSignal { case found(String) }
+        enum Effect: NavigationEffect { case find }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("reader")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) { navigator.perform(Effect.find) }
+        func perform(_ effect: Effect, in context: EffectContext) -> Signal? {
+            .found(String(repeating: "x", count: 70_000))
+        }
+
+        mutating func receive(_ signal: Signal, _ navigator: inout Navigator) {
+            if case .found(let text) = signal { self.text = text }
+            navigator.push(Screen("found"))
+        }
+
+        mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
+            failures.append("\(error)")
+        }
+    }
+
+    @Test func `an outcome that makes the session too large is a failure of the effect`() async throws {
+        var app = try await CoordinatorTester(App("reader", root: { ReaderCoordinator() }))
+        try await app.send("read")
+
+        try await app.performEffects()
+
+        let reader = app.state.coordinators[0].coordinator as? ReaderCoordinator
+        #expect(reader?.failures == ["OutcomeTooLarge()"])
+        #expect(reader?.text == "")
+        #expect(app.stack == "reader")
+        #expect(app.pending.isEmpty)
+    }
+}

@@ -76,6 +76,9 @@ final class Table: Sendable {
         }
     }
 
+    /// Nothing of what has happened in the transition counts.
+    func startOver() { begin(isTrial: state.withLock { $0.isTrial }) }
+
     func call(_ coordinator: Int) { state.withLock { if !$0.isTrial { $0.called = coordinator } } }
 
     /// Whether a coordinator asks before its screens are left; `nil` if it was not called.

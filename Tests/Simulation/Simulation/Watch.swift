@@ -37,6 +37,7 @@ final class Watch: TransitionProbe {
     }
 
     private let state: Mutex<State>
+    private let first: State
     private let table: Table
     private let cause: Cause
     private let limits: Limits
@@ -44,8 +45,8 @@ final class Watch: TransitionProbe {
     init(_ before: NavigationState, _ plain: Plain, _ cause: Cause, _ table: Table, _ limits: Limits) {
         var known: [Int: Plain.Node] = [:]
         for node in plain.nodes { known[node.id] = node }
-        state = Mutex(
-            State(last: plain, original: plain, protected: Watch.protected(in: before), known: known))
+        first = State(last: plain, original: plain, protected: Watch.protected(in: before), known: known)
+        state = Mutex(first)
         (self.table, self.cause, self.limits) = (table, cause, limits)
     }
 
@@ -63,6 +64,11 @@ final class Watch: TransitionProbe {
 
     /// How many steps the transition has taken, at least.
     var steps: Int { state.withLock { $0.calls + $0.performed } }
+
+    func willStartOver() {
+        state.withLock { $0 = first }
+        table.startOver()
+    }
 
     func willCall(_ coordinator: Int, in navigation: NavigationState) {
         table.call(coordinator)

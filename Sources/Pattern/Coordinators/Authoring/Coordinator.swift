@@ -103,7 +103,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// How often an attempt that throws is repeated: by default 5 times.
     static func retries(_ effect: Effect) -> Int
 
-    /// Handles the failure of the last attempt of an effect. By default it throws the error, which is then treated as
+    /// Handles the failure of the last attempt of an effect, or an outcome that makes the session too large
+    /// (`OutcomeTooLarge`). By default it throws the error, which is then treated as
     /// that of an event's handler, see `onError` of `App`.
     mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) async throws
 

@@ -109,6 +109,11 @@ public struct SignalNotAccepted: Error, Equatable {
     public init() {}
 }
 
+/// The outcome of an effect made the session's state larger than it may be: `effectDidFail` gets this.
+public struct OutcomeTooLarge: Error, Equatable {
+    public init() {}
+}
+
 /// An attempt of an effect took longer than it may.
 public struct EffectDeadlineExceeded: Error, Equatable {
     public init() {}

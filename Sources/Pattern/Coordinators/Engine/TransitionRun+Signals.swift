@@ -34,6 +34,7 @@ extension App {
         let call: TransitionRun.Call?
         let recipient: Int
         var state = state
+        var failure: TransitionRun.Step?
         var (others, refusers): ([(id: Int, signal: SentSignal)], [String]) = ([], [])
         switch occurrence {
         case .signal(let posted):
@@ -53,7 +54,10 @@ extension App {
             if state.work(number)?.cleanUp != nil { return cleanedUp(number, on: state, at: now) }
             guard let (work, living) = state.remove(number), case .effect(let effect, _) = work.kind else { return nil }
             switch outcome {
-            case .done(let signal): call = signal.map { .receiveSignal($0) }
+            case .done(let signal):
+                call = signal.map { .receiveSignal($0) }
+                let failed = FailedEffect(name: work.name, effect, OutcomeTooLarge(), living.type.work)
+                failure = .call(.effectDidFail(failed), living.id)
             case .failed(let error):
                 call = .effectDidFail(FailedEffect(name: work.name, effect, error, living.type.work))
             }
@@ -67,6 +71,7 @@ extension App {
         var run = TransitionRun(of: self, on: state, at: now, event: PostedEvent(name))
         run.cause = cause
         (run.otherRecipients, run.refusers) = (others, refusers)
+        run.failureIfTooLarge = failure
         run.showsErrors = showsErrors
         run.leavesWithoutAsking = true
         if let call { run.agenda.append(.call(call, recipient)) }

@@ -52,6 +52,8 @@ public struct TransitionRun: Sendable {
     var showsErrors = true
     /// The living coordinators that may receive the other system's signal if the one before refuses it.
     var otherRecipients: [(id: Int, signal: SentSignal)] = []
+    /// What is done instead of receiving the outcome of an effect if that makes the state too large.
+    var failureIfTooLarge: Step?
     /// The names of the coordinators that have refused the signal.
     var refusers: [String] = []
     /// The device that posted it; `nil` for the one that the state is drawn for.
@@ -134,8 +136,24 @@ public struct TransitionRun: Sendable {
         return orphan(among: screens) == nil ? try checked(screens) : nil
     }
 
-    /// Performs the agenda and checks the resulting state.
+    /// Performs the agenda and checks the resulting state. If the outcome of an effect makes the state too large, the effect
+    /// has failed.
     public mutating func result() async throws(NavigationError) -> TransitionResult {
+        guard let failure = failureIfTooLarge else { return try await carriedOut() }
+        failureIfTooLarge = nil
+        var failed = self
+        do {
+            return try await carriedOut()
+        } catch .stateLimit {
+            failed.agenda = [failure]
+            failed.showsErrors = true
+            probe?.willStartOver()
+            self = failed
+            return try await carriedOut()
+        }
+    }
+
+    private mutating func carriedOut() async throws(NavigationError) -> TransitionResult {
         var screens: [PlacedScreen]
         repeat {
             while let step = agenda.popLast() { try await execute(step) }
@@ -423,6 +441,9 @@ extension TransitionRun.Call {
 package protocol TransitionProbe: AnyObject, Sendable {
     /// A function of a coordinator is about to be called.
     func willCall(_ coordinator: Int, in state: NavigationState)
+
+    /// Nothing of what was done counts: the transition begins again, with something else.
+    func willStartOver()
 
     /// A request of a coordinator was performed.
     ///
