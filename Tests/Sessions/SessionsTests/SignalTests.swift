@@ -274,7 +274,7 @@ private struct ReaderCoordinator: Coordinator {
         if case .fetched(let text) = signal { self.text = text }
     }
     mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {
-        if case NavigationError.stateLimit = error { failures.append("too large") } else { failures.append("\(error)") }
+        failures.append(error is OutcomeTooLarge ? "too large" : "\(error)")
     }
     func render(_ screen: inout Screen, in context: NavigationContext) {
         screen.params["failures"] = .array(failures.map(JSON.string))
@@ -294,7 +294,6 @@ private struct ReaderCoordinator: Coordinator {
 
         try await eventually { try session.pendingIDs == [] }
         #expect(try session.state().navigation.visible?.screen.params["failures"] == ["too large"])
-        #expect(host.measures.signals[.effectFailed] == 1)
     }
 
     @Test func `an effect runs outside the turn, and its outcome is a version of its own`() async throws {

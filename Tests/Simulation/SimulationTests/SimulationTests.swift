@@ -84,7 +84,7 @@ import Testing
 
     private static func usage() async -> Usage {
         var usage = Usage()
-        for seed in UInt64(1)...60 {
+        for seed in UInt64(1)...160 {
             usage.add(await Simulation.walk(seed: seed, steps: 60, shortens: false).usage)
         }
         return usage

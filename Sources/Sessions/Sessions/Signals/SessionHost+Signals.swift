@@ -137,12 +137,6 @@ extension SessionHost {
                 return isCleanUp ? () : measures.signals.count(isApplied ? outcome.happening : .effectDiscarded)
             } catch {
                 if isCleanUp, error == .ended || error == .expired { return await finishCleanUp(key) }
-                // It would be refused each time, so the effect has failed.
-                if case .refused(let limit, _) = error, limit.isLimit {
-                    guard !outcome.isFailure else { return await drop(key, because: error) }
-                    report("session \(key.session.text): the result of an effect is refused: \(limit)")
-                    return await carryOut(.failed(limit), of: key, isCleanUp: isCleanUp)
-                }
                 guard error.isAboutSignal || error.isTemporary else { return }
                 if error.isAboutSignal, isLast { return await drop(key, because: error) }
             }
@@ -327,16 +321,6 @@ extension EffectOutcome {
     fileprivate var happening: SignalMeasures.Happening { isFailure ? .effectFailed : .effectEnded }
 
     var isFailure: Bool { if case .failed = self { true } else { false } }
-}
-
-extension NavigationError {
-    /// Whether a transition would make the session too large.
-    fileprivate var isLimit: Bool {
-        switch self {
-        case .stateLimit, .stackLimit, .depthLimit, .workLimit: true
-        default: false
-        }
-    }
 }
 
 extension SessionError {
