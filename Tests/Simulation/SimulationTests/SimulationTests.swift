@@ -93,7 +93,8 @@ import Testing
     @Test func `walks use every function of the navigator, every callback and every built-in event`() async throws {
         let usage = await VocabularyTests.usage()
         let navigator = try VocabularyTests.text("Authoring/Navigator.swift")
-        let signals = try VocabularyTests.text("Authoring/Signal.swift")
+        let signals = try VocabularyTests.part(
+            of: VocabularyTests.text("Authoring/Signal.swift"), from: "extension Navigator {")
         let requests = (navigator + signals).matches(of: /\n    public mutating func (\w+)/).map { String($0.output.1) }
         let coordinator = try VocabularyTests.text("Authoring/Coordinator.swift")
         var callbacks: Set<String> = []
@@ -105,7 +106,7 @@ import Testing
             of: VocabularyTests.text("Engine/BuiltInEvent.swift"), from: "public enum BuiltInEvent")
         let cases = events.matches(of: /\n    case (\w+)/).map { String($0.output.1) }
 
-        #expect(requests.count > 40 && callbacks.count > 20 && cases.count == 9)
+        #expect(requests.count >= 40 && callbacks.count > 20 && cases.count == 9)
         #expect(Set(requests).subtracting(usage.functions) == [])
         #expect(callbacks.subtracting(usage.calledBack) == [])
         #expect(Set(cases).subtracting(usage.builtIn) == [])
