@@ -26,7 +26,11 @@ enum Hold {
         return id
     }
 
-    static func release(_ program: Program) throws { kill(try tracer(of: program), SIGKILL) }
+    static func release(_ program: Program) throws {
+        // The tracer may not have begun yet.
+        try waitUntil { !program.isAlive || (try? tracer(of: program)) != nil }
+        kill(try tracer(of: program), SIGKILL)
+    }
 }
 
 extension Program {
