@@ -2,7 +2,7 @@
 
 BUILD_PACKAGES=(libmicrohttpd-dev libsodium-dev libsqlite3-dev libpq-dev libjemalloc-dev zlib1g-dev pkg-config)
 # The packages whose programs the Swift tests run.
-TEST_PACKAGES=(groff openssl postgresql prometheus sqlite3 strace util-linux)
+TEST_PACKAGES=(groff openssl postgresql prometheus python3 sqlite3 strace util-linux)
 
 # With the Swift library linked statically, the binary starts faster, calls faster, and runs without a toolchain. The
 # debug information has only line numbers, for crash reports: the rest would take a tenth of the time of the build.
