@@ -37,9 +37,11 @@ public struct JSONEncodingError: Error, Equatable, Sendable {
         self.init(path: path.map(\.stringValue), reason: reason)
     }
 
-    /// - Parameter json: a value that contains a number that JSON cannot hold.
+    /// - Parameter json: a value that contains something that JSON cannot hold.
     package init(unwritable json: JSON) {
-        self.init(path: json.pathOfUnwritable ?? [], reason: JSONEncodingError.noNumber)
+        let (path, reason) = json.firstUnwritable() ?? ([], JSONEncodingError.noNumber)
+        // The names of what is nested too deep say enough at the beginning.
+        self.init(path: Array(path.prefix(8)), reason: reason)
     }
 
     fileprivate init(noObject value: some Encodable) {

@@ -12,8 +12,10 @@ public struct JSONWriter: ~Copyable {
     @usableFromInline var capacity: Int
     @usableFromInline var written = 0
     @usableFromInline var needsComma = false
-    /// Whether a number was written as `null`, because it is infinite or not a number.
-    package fileprivate(set) var hasUnwritableNumber = false
+    /// Whether a number was written as `null`, because it is infinite or not a number, or a value is nested too deep.
+    package fileprivate(set) var isUnwritable = false
+    /// How many arrays and objects the value that is being written is in.
+    private var depth = 0
 
     public init(capacity: Int = 256) {
         self.capacity = max(capacity, 16)
@@ -182,6 +184,14 @@ extension JSONWriter {
         needsComma = true
     }
 
+    /// Writes an array or an object.
+    fileprivate mutating func nested(_ write: (inout JSONWriter) -> Void) {
+        depth += 1
+        if depth > JSON.depthLimit { isUnwritable = true }
+        write(&self)
+        depth -= 1
+    }
+
     mutating func integer(_ value: Int) {
         guard value >= 0 else { return raw(String(value)) }
         reserve(21)
@@ -289,10 +299,12 @@ extension Array: JSONWritable where Element: JSONWritable {
 
 extension JSONObject: JSONWritable {
     public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            for member in members {
-                writer.name(escaping: member.name)
-                member.value.write(to: &writer)
+        writer.nested { writer in
+            writer.object { writer in
+                for member in members {
+                    writer.name(escaping: member.name)
+                    member.value.write(to: &writer)
+                }
             }
         }
     }
@@ -305,11 +317,11 @@ extension JSON: JSONWritable {
         case .bool(let value): value.write(to: &writer)
         case .integer(let value): value.write(to: &writer)
         case .number(let value):
-            if !value.isFinite { writer.hasUnwritableNumber = true }
+            if !value.isFinite { writer.isUnwritable = true }
             writer.raw(value.isFinite ? value.description : "null")
         case .longNumber(let value): writer.raw(value.text)
         case .string(let value): value.write(to: &writer)
-        case .array(let values): values.write(to: &writer)
+        case .array(let values): writer.nested { values.write(to: &$0) }
         case .object(let object): object.write(to: &writer)
         }
     }

@@ -76,21 +76,27 @@ extension JSON {
         }
     }
 
-    /// The path of the first number that is infinite or not a number; `nil` if JSON can hold the whole value.
-    var pathOfUnwritable: [String]? {
-        switch self {
-        case .number(let value): return value.isFinite ? nil : []
-        case .array(let elements):
-            for (index, element) in elements.enumerated() {
-                if let path = element.pathOfUnwritable { return [String(index)] + path }
+    /// How many arrays and objects may be in each other in one value of an author: what is saved is nested deeper, and is
+    /// read to a depth of 512.
+    package static let depthLimit = 128
+
+    /// Where the first value is that JSON cannot hold, and why; `nil` if there is none.
+    ///
+    /// - Parameter levels: how many more arrays and objects may be in each other.
+    func firstUnwritable(_ levels: Int = depthLimit) -> (path: [String], reason: String)? {
+        func first(_ members: some Sequence<(name: String, value: JSON)>) -> (path: [String], reason: String)? {
+            guard levels > 0 else { return ([], "is nested deeper than \(JSON.depthLimit) levels") }
+            for (name, value) in members {
+                if let found = value.firstUnwritable(levels - 1) { return ([name] + found.path, found.reason) }
             }
-        case .object(let object):
-            for member in object.members {
-                if let path = member.value.pathOfUnwritable { return [member.name] + path }
-            }
-        default: break
+            return nil
         }
-        return nil
+        switch self {
+        case .number(let value): return value.isFinite ? nil : ([], "is infinite or not a number")
+        case .array(let elements): return first(elements.enumerated().lazy.map { (String($0), $1) })
+        case .object(let object): return first(object.members.lazy.map { ($0.name, $0.value) })
+        default: return nil
+        }
     }
 }
 

@@ -29,7 +29,7 @@ final class KeyFile: NamedKeys {
     }
 
     /// Why keys cannot be used: a sentence without its full stop.
-    struct Unusable: Error {
+    struct Unusable: Error, Equatable {
         let exitCode: CInt
         let reason: String
     }
@@ -38,12 +38,10 @@ final class KeyFile: NamedKeys {
     private let form: Form
     private let logger: Logger
     private let keys: Mutex<KeyTable>
-    private let seen: Mutex<FileVersion?>
 
     /// - Throws: an exit code, after printing the reason to standard error.
     init(_ path: String, _ form: Form, _ logger: Logger) throws {
         (self.path, self.form, self.logger) = (path, form, logger)
-        seen = Mutex(FileVersion(of: path))
         do throws(Unusable) {
             keys = Mutex(try form.keys(in: path))
         } catch {
@@ -53,27 +51,38 @@ final class KeyFile: NamedKeys {
 
     func name(ofKey key: String) -> String? { keys.withLock { $0 }.name(ofKey: key) }
 
-    /// Reads the file again when it has changed, until the task is cancelled. While it cannot be used, the keys stay as
-    /// they were.
+    /// Reads the file each second, until the task is cancelled: its size and times do not tell for certain whether it has
+    /// changed, nor whether it may be read again. While it cannot be used, the keys stay as they were.
     func follow() async {
+        // What a pipe had has been read.
+        guard !KeyFile.isPipe(path) else { return }
+        var seen = Result<KeyTable, Unusable>.success(keys.withLock { $0 })
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(1))
-            let version = FileVersion(of: path)
-            guard version != seen.withLock({ $0 }) else { continue }
-            seen.withLock { $0 = version }
-            do throws(Unusable) {
+            let content = Result { () throws(Unusable) in
                 // Waiting for a pipe would hold up others.
-                if version?.isRegular == false { throw Unusable(exitCode: EX_NOINPUT, reason: "\(path) is no file") }
-                let new = try form.keys(in: path)
+                if KeyFile.isPipe(path) { throw Unusable(exitCode: EX_NOINPUT, reason: "\(path) is no file") }
+                return try form.keys(in: path)
+            }
+            guard content != seen else { continue }
+            seen = content
+            switch content {
+            case .success(let new):
                 let old = keys.withLock { keys in
                     defer { keys = new }
                     return keys
                 }
                 logger.info("\(path) has changed: \(form.description(of: new, insteadOf: old))")
-            } catch {
+            case .failure(let error):
                 logger.error("\(form.flag): \(error.reason); the keys stay as they were")
             }
         }
+    }
+
+    /// Whether what has that path is no file, and may have to be waited for.
+    private static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
 }
 
@@ -126,24 +135,5 @@ extension KeyFile.Form {
             throw KeyFile.Unusable(exitCode: EX_DATAERR, reason: "\(place) has no key")
         }
         return keys
-    }
-}
-
-/// Tells whether a file has changed.
-private struct FileVersion: Equatable {
-    let isRegular: Bool
-    let device: dev_t
-    let inode: ino_t
-    let size: off_t
-    let seconds: Int
-    let nanoseconds: Int
-
-    /// - Returns: `nil` if there is no file.
-    init?(of path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        isRegular = status.st_mode & S_IFMT == S_IFREG
-        (device, inode, size) = (status.st_dev, status.st_ino, status.st_size)
-        (seconds, nanoseconds) = (status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
     }
 }

@@ -2,10 +2,10 @@ internal import CSQLite
 internal import Glibc
 internal import Synchronization
 
-/// SQLite's file system layer (sqlite.org/vfs.html): the system's own, except for two calls on databases, reading a
-/// page and writing one, see `PageChecksum`.
+/// SQLite's file system layer (sqlite.org/vfs.html): the system's own, except for three calls on databases: reading a
+/// page and writing one, see `PageChecksum`, and giving up a lock of the write-ahead log.
 ///
-/// The system's file is used as it is, with a copy of its method table in which these two are replaced; so all other
+/// The system's file is used as it is, with a copy of its method table in which these three are replaced; so all other
 /// calls are the system's own. `Extra`, which this layer needs for each file, lies in memory behind the system's file.
 enum GuardedFile {
     /// The name that a connection asks for to be guarded.
@@ -81,6 +81,7 @@ enum GuardedFile {
             copy.initialize(to: methods.pointee)
             copy.pointee.xRead = { GuardedFile.read($0, $1, $2, $3) }
             copy.pointee.xWrite = { GuardedFile.write($0, $1, $2, $3) }
+            copy.pointee.xShmLock = { GuardedFile.lock($0, $1, $2, $3) }
             let made = Tables(system: methods, guarded: copy)
             tables = made
             return made
@@ -122,6 +123,21 @@ enum GuardedFile {
             PageChecksum.fill(UnsafeMutableRawPointer(mutating: bytes), at: offset)
         }
         return extra.pointee.methods.pointee.xWrite(file, bytes, count, offset)
+    }
+
+    /// Tries again to give up a lock: SQLite does not look whether that has failed, for example because the system has no
+    /// memory for locks now, and would find the lock taken for ever. After ten seconds it is.
+    private static func lock(
+        _ file: UnsafeMutablePointer<sqlite3_file>?, _ offset: CInt, _ count: CInt, _ flags: CInt
+    ) -> CInt {
+        guard let file, let lock = extra(of: file).pointee.methods.pointee.xShmLock else { return SQLITE_MISUSE }
+        let code = lock(file, offset, count, flags)
+        guard code != SQLITE_OK, flags & SQLITE_SHM_UNLOCK != 0 else { return code }
+        for _ in 0..<1000 {
+            usleep(10_000)
+            if lock(file, offset, count, flags) == SQLITE_OK { return SQLITE_OK }
+        }
+        return code
     }
 
     /// An extended code of SQLITE_CORRUPT. After the plain one SQLite refuses the rest of a transaction, even what does

@@ -14,13 +14,14 @@ import Testing
     private static let token = "the operator's token of this test"
 
     private static func client(
-        _ app: App? = nil, isDevelopment: Bool = false, isPublic: Bool = true, _ audit: AuditEntries? = nil
+        _ app: App? = nil, isDevelopment: Bool = false, isPublic: Bool = true, _ audit: AuditEntries? = nil,
+        operators: any NamedKeys = KeyTable([token: "bob", "another token of this test": "eve"])
     ) async throws -> Client {
         var settings = NavigationHandler.Settings()
         settings.proxies = [IPNetwork("127.0.0.0/8")].compactMap(\.self)
         settings.console = ConsoleSettings(
             server: "test/1", isDevelopment: isDevelopment, isPublic: isPublic,
-            operators: KeyTable([token: "bob", "another token of this test": "eve"]), audit: { audit?.add($0) },
+            operators: operators, audit: { audit?.add($0) },
             map: { $0 == "counter" && isDevelopment ? #"{"nodes":[]}"# : nil })
         return try await Client(app ?? App("counter", root: { CounterCoordinator() }), handler: settings) {
             $0.measuresHandlers = true
@@ -122,6 +123,37 @@ import Testing
             received += String(decoding: try #require(try await connection.receiveChunk()), as: UTF8.self)
         }
         #expect(!received.contains("event: end") && !received.contains(#""token""#))
+    }
+
+    /// Keys that can be taken away.
+    private final class RevocableKeys: NamedKeys {
+        private let table = Mutex(KeyTable([token: "bob"]))
+        func name(ofKey key: String) -> String? { table.withLock { $0 }.name(ofKey: key) }
+        func revoke() { table.withLock { $0 = KeyTable() } }
+    }
+
+    @Test func `an operator whose token is taken away watches nothing any longer`() async throws {
+        let keys = RevocableKeys()
+        let client = try await ConsoleTests.client(operators: keys)
+        let path = "/console/api/sessions/\(client.id)"
+        let headers = ["Authorization": "Bearer \(ConsoleTests.token)"]
+        let (stream, waiting) = (try Connection(port: client.server.port), try Connection(port: client.server.port))
+        try await stream.send(Connection.bytes("GET", path + "/updates", headers: headers))
+        #expect(try await stream.receive(bodyless: true).status == 200)
+        try await waiting.send(
+            Connection.bytes(
+                "GET", path, headers: headers.merging(["If-None-Match": "\"1\"", "Prefer": "wait=3600"]) { $1 }))
+        try await eventually { client.host.watcherCount == 2 }
+
+        keys.revoke()
+        _ = try await client.post(Data(#"{"type":"add","payload":1}"#.utf8))
+
+        try await waiting.receive().expect(401, "token-revoked")
+        var received = ""
+        while !received.contains("event: end") {
+            received += String(decoding: try #require(try await stream.receiveChunk()), as: UTF8.self)
+        }
+        #expect(received.contains("token-revoked") && !received.contains(#"id: "2""#))
     }
 
     @Test func `sessions are listed in pages, and found by what they show`() async throws {

@@ -345,6 +345,19 @@ extension Answer {
             try await client.post(Data(#"{"type":"nothing"}"#.utf8), type: type), 415, "not-json-type")
     }
 
+    @Test func `a page in a browser cannot make sessions unless it may ask for JSON`() async throws {
+        let client = try await Client()
+        let origin = ["Origin": "https://elsewhere.example"]
+        func create(_ headers: [String: String]) async throws -> Answer {
+            try await client.connection.request("POST", "/v1/sessions", headers: headers)
+        }
+
+        try await client.expect(try await create(origin), 415, "not-json-type")
+        try await client.expect(try await create(["Origin": "null"]), 415, "not-json-type")
+        #expect(try await create(origin.merging(["Content-Type": "application/json"]) { $1 }).status == 201)
+        #expect(try await create([:]).status == 201)
+    }
+
     @Test func `a body with a coding is refused as such`() async throws {
         let client = try await Client()
         let headers = [

@@ -142,4 +142,39 @@ import Testing
         #expect(failure?.steps == [.pair])
         #expect(failure?.description.hasSuffix("try await app.pair()") == true)
     }
+
+    /// What it draws, and whether an event is enabled, depends on the device.
+    struct RemoteCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case scan, rewind, call }
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("remote")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+        func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+            event != .call || context.client.platform == "phone"
+        }
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            screen.events = context.client.platform == "tv" ? [Event.rewind] : [Event.scan, Event.call]
+        }
+    }
+
+    @Test func `what a device was sent is accepted after a device of another kind has acted`() async throws {
+        let app = App("remote", root: { RemoteCoordinator() })
+        let phone = Device(1, ClientInfo(locale: nil, platform: "phone"))
+        let tv = Device(2, ClientInfo(locale: nil, platform: "tv"))
+        func state(after event: String, by device: Device, on state: NavigationState) async throws -> NavigationState {
+            var run = try app.begin(PostedEvent(event), on: state, at: .now, by: device)
+            return try await run.result().state
+        }
+        let onPhone = try await state(after: "scan", by: phone, on: try await app.launch(at: .now).state)
+        let onTV = try await state(after: "rewind", by: tv, on: onPhone)
+        #expect(onTV.acceptedEvents.first == "rewind" && !onTV.acceptedEvents.contains("scan"))
+
+        let again = try await state(after: "call", by: phone, on: onTV)
+
+        #expect(again.acceptedEvents.prefix(2) == ["scan", "call"])
+        // What the phone reads meanwhile is drawn for the television.
+        #expect(try await state(after: "rewind", by: phone, on: onTV) == again)
+        await #expect(throws: NavigationError.eventNotAccepted) {
+            _ = try await state(after: "call", by: tv, on: onTV)
+        }
+    }
 }

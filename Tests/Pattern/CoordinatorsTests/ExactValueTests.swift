@@ -27,8 +27,8 @@ private struct PriceCoordinator: Coordinator {
         ]
     }
 
-    /// Where a number goes that JSON cannot hold.
-    enum Misplaced: String, Codable, CaseIterable { case params, defaults, property, content, nothing }
+    /// Where something goes that JSON cannot hold.
+    enum Misplaced: String, Codable, CaseIterable { case params, defaults, property, content, depth, nothing }
 
     struct Rates: SharedState { var rates = [1.0] }
 
@@ -51,6 +51,10 @@ private struct PriceCoordinator: Coordinator {
         case .keep(.defaults): navigator.defaults["rate"] = .number(-.infinity)
         case .keep(.property): anything = ["rate": .number(.nan)]
         case .keep(.content): navigator.push(Screen("odd", params: ["isOdd": true], hasContent: true))
+        case .keep(.depth):
+            let deep = (1..<128).reduce(JSON.null) { json, _ in ["in": json] }
+            navigator.defaults["deep"] = deep
+            navigator.defaults["deeper"] = [deep]
         case .keep(.nothing): break
         }
     }
@@ -123,8 +127,12 @@ private struct PriceCoordinator: Coordinator {
             ("keep", "params", "push(odd): “params/rates/1” of screen “odd” is infinite or not a number"),
             ("keep", "defaults", "“defaults/rate” to be saved: the value is infinite or not a number"),
             ("keep", "property", "“anything/rate” to be saved: the value is infinite or not a number"),
+            (
+                "keep", "depth",
+                "“defaults/deeper/0/in/in/in/in/in/in” to be saved: the value is nested deeper than 128 levels"
+            ),
         ] as [(String, JSON, String)])
-    func `a number that JSON cannot hold is refused with its place`(
+    func `a value that cannot be saved is refused with its place`(
         event: String, payload: JSON, refusal: String
     ) async throws {
         var app = try await CoordinatorTester(ExactValueTests.app)

@@ -65,6 +65,27 @@ extension Faults {
             return !faults.isEmpty
         }
 
+        /// Locks of its own write-ahead log that the system does not give up at once: what passes does no harm.
+        @Test func `a system without memory for locks holds up commits, and then they go on`() async throws {
+            let directory = TemporaryDirectory()
+            let request = directory.path + "/fail"
+            let server = try await ServerUnderTest(
+                directory: directory.path,
+                environment: ["LD_PRELOAD": try await Preloaded.unlocks, "FAILED_UNLOCKS": request])
+            let client = BlockingClient(port: server.port)
+            let session = try await blocking { try SessionUnderTest(client) }
+            for _ in 1...3 {
+                #expect(FileManager.default.createFile(atPath: request, contents: nil))
+
+                try await eventually {
+                    try await blocking { _ = try SessionUnderTest(client) }
+                    return !FileManager.default.fileExists(atPath: request)
+                }
+            }
+            try await blocking { try session.check(client) }
+            try await server.stop()
+        }
+
         @Test(.enabled(if: canMount)) func `a full disk refuses events, serves reads, and recovers`() async throws {
             let directory = TemporaryDirectory()
             #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)

@@ -5,7 +5,8 @@ import TestSupport
 enum Preloaded {
     private static let directory = TemporaryDirectory()
     private static let compiled = (
-        clock: compile("MovedClock/clock.c"), copies: compile("KillCopies/copies.c")
+        clock: compile("MovedClock/clock.c"), copies: compile("KillCopies/copies.c"),
+        unlocks: compile("FailedUnlocks/unlocks.c")
     )
 
     /// Changes time for a program.
@@ -13,6 +14,9 @@ enum Preloaded {
 
     /// Copies a directory before each call that changes a file.
     static var copies: String { get async throws { try await compiled.copies.value } }
+
+    /// Fails to give up locks.
+    static var unlocks: String { get async throws { try await compiled.unlocks.value } }
 
     /// The environment in which a command measures time with a clock that goes on by so many seconds whenever it is
     /// read; with 0 it stands still.

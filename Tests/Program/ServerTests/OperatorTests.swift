@@ -254,8 +254,8 @@ import TestSupport
         let session = try await storage.open(connection)
         try await storage.stop(program)
         let lines = try await storage.run("sessions", "export").output
-        // JSON must escape the first two control characters; the other two may stand there as they are.
-        let name = "n\\u001b]0;x\\u0007\u{9B}31m\u{202E}"
+        // JSON must escape the first two control characters; the others may stand there as they are.
+        let name = "n\\u001b]0;x\\u0007\u{9B}31m\u{202E}\u{FEFF}\u{E0041}"
         let elsewhere = "sqlite:\(directory.path)/elsewhere"
         let imported = lines.replacing(#""app":"numbers""#, with: #""app":"\#(name)""#)
         #expect(imported != lines)
@@ -266,7 +266,7 @@ import TestSupport
         let check = try await storage.run("check", "--data-directory", "\(directory.path)/apps", store: elsewhere)
 
         for text in [list.output, show.output, check.output] {
-            #expect(text.contains(#"n\u001b]0;x\u0007\u009b31m\u202e"#))
+            #expect(text.contains(#"n\u001b]0;x\u0007\u009b31m\u202e\ufeff\udb40\udc41"#))
             #expect(!text.unicodeScalars.contains { $0 != "\n" && $0.properties.generalCategory == .control })
             #expect(!text.unicodeScalars.contains { $0.properties.isBidiControl })
         }

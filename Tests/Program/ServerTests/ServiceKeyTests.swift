@@ -67,6 +67,21 @@ import TestSupport
         try await storage.stop(program)
     }
 
+    @Test func `a change in place that keeps size and time is seen`() async throws {
+        let (first, second) = (ServiceKeyTests.keys[0], String(ServiceKeyTests.keys[0].reversed()))
+        try write("payments \(first)\n")
+        let (program, connection) = try await serve()
+        let session = try await storage.open(connection, app: "booking")
+        let time = try #require(try FileManager.default.attributesOfItem(atPath: file)[.modificationDate])
+
+        try Data("payments \(second)\n".utf8).write(to: URL(filePath: file))
+        try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: file)
+
+        try await eventually { try await send(second, to: session, connection).status == 200 }
+        #expect(try await send(first, to: session, connection).status == 401)
+        try await storage.stop(program)
+    }
+
     @Test(arguments: [
         ("payments", "line 1 of FILE has not a name and a key, with a space between them"),
         ("payments \(keys[0]) x", "line 1 of FILE has not a name and a key, with a space between them"),

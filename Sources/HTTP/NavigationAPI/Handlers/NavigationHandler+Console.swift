@@ -98,9 +98,12 @@ extension NavigationHandler {
     }
 
     /// Whoever asks is an operator: each method of the console's API that reaches a session has a right.
-    func sessionForOperator(_ id: String) async throws(SessionError) -> AuthorizedSession {
+    func sessionForOperator(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
         guard let id = SessionID(id) else { throw .unknownSession }
-        return try await host.sessionForOperator(id)
+        let token = BearerToken(request.headers.only("Authorization"))?.text
+        return try await host.sessionForOperator(id) { [operators = console?.settings.operators] in
+            token.flatMap { operators?.name(ofKey: $0) } != nil
+        }
     }
 
     /// From a session's page. No service has a name with a space.
@@ -403,7 +406,9 @@ internal import Sessions
 extension Route { static let console: [Route] = [] }
 
 extension NavigationHandler {
-    func sessionForOperator(_ id: String) async throws(SessionError) -> AuthorizedSession { throw .unauthorized }
+    func sessionForOperator(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
+        throw .unauthorized
+    }
 
     func respond(
         to request: HTTPRequest, with right: OperatorRight, by action: Route.Action

@@ -98,7 +98,7 @@ final class UpdateStream: HTTPStream {
                 state.hasEnded = true
                 return .bytes(Array("event: end\ndata: {\"reason\":\"\(end.rawValue)\"}\n\n".utf8))
             }
-            return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait(atMost: watch.secondsToExpiry)
+            return isQuiet ? .bytes(UpdateStream.signOfLife) : .wait(atMost: watch.secondsToEnd)
         }
     }
 

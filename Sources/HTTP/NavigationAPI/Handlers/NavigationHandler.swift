@@ -378,7 +378,7 @@ extension NavigationHandler {
     func session(
         _ id: String, _ request: HTTPRequest, isConfirmed: Bool = true
     ) async throws(SessionError) -> AuthorizedSession {
-        if request.isBelowConsole { return try await sessionForOperator(id) }
+        if request.isBelowConsole { return try await sessionForOperator(id, request) }
         guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
             throw .unauthorized
         }

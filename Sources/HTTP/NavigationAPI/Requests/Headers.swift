@@ -34,7 +34,7 @@ public protocol NamedKeys: Sendable {
 }
 
 /// Keys by their digests: the time that a lookup takes reveals nothing about a key.
-public struct KeyTable: NamedKeys {
+public struct KeyTable: NamedKeys, Equatable {
     private var names: [SHA256Digest: String] = [:]
 
     /// - Parameter keys: each with the name of who has it.

@@ -12,9 +12,12 @@ struct RequestBody {
     ///
     /// - Parameters:
     ///   - known: the names that a member may have.
-    ///   - isOptional: whether the body may be missing, which means the same as `{}`.
+    ///   - isOptional: whether the body may be missing, which means the same as `{}`. Not without a token from a page in a
+    ///     browser, which must send the type: it has to ask the server before it sends that to one of another origin.
     init(_ request: HTTPRequest, _ known: [String], isOptional: Bool = false) throws(Problem) {
         if isOptional, request.body.isEmpty {
+            guard request.headers["Origin"] == nil || request.headers["Authorization"] != nil || request.hasJSONType
+            else { throw .notJSONType }
             object = [:]
             return
         }

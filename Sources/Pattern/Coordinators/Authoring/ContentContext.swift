@@ -80,7 +80,7 @@ public struct ContentRun: Sendable {
         }
         var writer = JSONWriter(capacity: 1024)
         writer.value(content)
-        if writer.hasUnwritableNumber {
+        if writer.isUnwritable {
             let error = JSONEncodingError(unwritable: .object(content))
             throw .impossibleRequest(
                 coordinator: coordinator, request: function,

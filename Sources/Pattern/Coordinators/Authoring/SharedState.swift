@@ -69,7 +69,7 @@ public struct SharedValues: Sendable {
         /// `saved` as JSON text.
         let encoded: [UInt8]
         /// Whether a value holds a number that JSON cannot hold.
-        let hasUnwritableNumber: Bool
+        let isUnwritable: Bool
 
         init(_ values: [any SharedState], _ saved: JSONObject) {
             self.values = values
@@ -77,7 +77,7 @@ public struct SharedValues: Sendable {
             var writer = JSONWriter(capacity: 64)
             writer.value(saved)
             self.encoded = writer.bytes
-            self.hasUnwritableNumber = writer.hasUnwritableNumber
+            self.isUnwritable = writer.isUnwritable
         }
     }
 
@@ -133,7 +133,7 @@ public struct SharedValues: Sendable {
         guard saved != kept.saved else { return }
         // In the app's order, so that equal values give equal bytes.
         kept = Kept(values, JSONObject(types.compactMap { type in saved[type.name].map { (type.name, $0) } }))
-        if kept.hasUnwritableNumber {
+        if kept.isUnwritable {
             throw .unsavable(JSONEncodingError(unwritable: .object(saved)), of: "shared", by: coordinator.name)
         }
     }
@@ -243,14 +243,14 @@ public struct Defaults: Sendable {
         /// The values as they are saved: JSON text.
         let encoded: [UInt8]
         /// Whether a value is a number that JSON cannot hold, or contains one.
-        let hasUnwritableNumber: Bool
+        let isUnwritable: Bool
 
         init(_ values: JSONObject) {
             self.values = values
             var writer = JSONWriter()
             writer.value(values)
             self.encoded = writer.bytes
-            self.hasUnwritableNumber = writer.hasUnwritableNumber
+            self.isUnwritable = writer.isUnwritable
         }
     }
 
@@ -266,7 +266,7 @@ public struct Defaults: Sendable {
 
     /// Names the value that JSON cannot hold; `nil` if it can hold them all.
     var unwritable: JSONEncodingError? {
-        content.hasUnwritableNumber ? JSONEncodingError(unwritable: .object(content.values)) : nil
+        content.isUnwritable ? JSONEncodingError(unwritable: .object(content.values)) : nil
     }
 
     /// The value of that name; `nil` if there is none. Assigning `nil` removes the value.

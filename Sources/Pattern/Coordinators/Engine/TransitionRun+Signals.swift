@@ -241,7 +241,7 @@ extension TransitionRun {
             }
             var writer = JSONWriter()
             writer.value(saved)
-            if writer.hasUnwritableNumber { throw JSONEncodingError(unwritable: saved) }
+            if writer.isUnwritable { throw JSONEncodingError(unwritable: saved) }
             return saved
         } catch let error as NavigationError {
             throw error

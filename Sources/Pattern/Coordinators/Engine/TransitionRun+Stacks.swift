@@ -185,7 +185,7 @@ extension TransitionRun {
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request(), reason: "screen “\(screen.name)” \(problem)")
         }
-        if placed.hasUnwritableNumber {
+        if placed.isUnwritable {
             let error = JSONEncodingError(unwritable: .object(screen.params))
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request(),

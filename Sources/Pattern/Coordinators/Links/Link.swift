@@ -133,16 +133,18 @@ struct LinkAuthority: Equatable {
 
     /// The scheme, host and port of a URL, and what follows them.
     ///
-    /// - Returns: `nil` if the text does not begin with a scheme, a host of letters, digits and `-._~`, and a port, if
-    ///   there is one. So there is neither a user nor an escape before the path.
+    /// - Returns: `nil` if the text does not begin with a scheme, a host of letters, digits and `-._~`, and a port or
+    ///   nothing after it. So there is neither a user nor an escape before the path.
     static func split(_ url: String) -> (authority: LinkAuthority, rest: Substring)? {
         guard let (scheme, afterScheme) = splitScheme(url), afterScheme.utf8.starts(with: "//".utf8) else { return nil }
         let authority = afterScheme.utf8.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
         let host = authority.prefix { $0 != UInt8(ascii: ":") }
-        let port = authority[host.endIndex...].dropFirst()
         guard !host.isEmpty, host.allSatisfy({ isLetterOrDigit($0) || "-._~".utf8.contains($0) }) else { return nil }
-        guard port.isEmpty || (port.allSatisfy(isDigit) && UInt16(Substring(port)) != nil) else { return nil }
-        let split = LinkAuthority(scheme: scheme, host: Substring(host).lowercased(), port: UInt16(Substring(port)))
+        let afterHost = authority[host.endIndex...]
+        let port = UInt16(Substring(afterHost.dropFirst()))
+        // As it is written, without zeros before it and signs.
+        guard afterHost.isEmpty || port.map({ afterHost.elementsEqual(":\($0)".utf8) }) == true else { return nil }
+        let split = LinkAuthority(scheme: scheme, host: Substring(host).lowercased(), port: port)
         return (split, url[authority.endIndex...])
     }
 
@@ -314,6 +316,10 @@ extension App {
     }
 
     private func path(of text: String) throws(NavigationError) -> LinkPath {
+        // Other programs leave such bytes out, each in its way (RFC 3986, appendix C).
+        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw .unknownLink(reason: "The link has control characters.")
+        }
         guard let path = LinkPath(try pathOfURL(text) ?? text[...]) else {
             throw .unknownLink(reason: "The link begins neither with “/” nor with an origin of the app.")
         }

@@ -50,7 +50,7 @@ public final class LivingCoordinator: Sendable {
             if type.work.willEnd != nil { writer.member("isTold", true) }
             writer.member("state", state)
         }
-        if writer.hasUnwritableNumber { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }
+        if writer.isUnwritable { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }
         self.encoded = writer.bytes
         self.encodedSize = writer.count
     }

@@ -29,7 +29,7 @@ public final class PlacedScreen: Sendable {
         /// The bytes that are saved, known without reading `text`.
         let savedSize: Int
         let isUnlinked: Bool
-        let hasUnwritableNumber: Bool
+        let isUnwritable: Bool
         /// See `PlacedScreen.offered`.
         let offered: EventSet?
         /// See `PlacedScreen.carried`.
@@ -75,7 +75,7 @@ public final class PlacedScreen: Sendable {
         return Encoding(
             text: writer.bytes, endOfShared: endOfShared, endForClients: endForClients,
             savedSize: endOfShared + writer.count - endForClients,
-            isUnlinked: path == nil && screen.link != nil, hasUnwritableNumber: writer.hasUnwritableNumber,
+            isUnlinked: path == nil && screen.link != nil, isUnwritable: writer.isUnwritable,
             offered: coordinator.type.offered(on: screen),
             carried: carries ? coordinator.type.carried(on: screen) : nil)
     }
@@ -125,7 +125,7 @@ public final class PlacedScreen: Sendable {
     package var isUnlinked: Bool { encoding.isUnlinked }
 
     /// Whether the parameters hold a number that JSON cannot hold.
-    var hasUnwritableNumber: Bool { encoding.hasUnwritableNumber }
+    var isUnwritable: Bool { encoding.isUnwritable }
 
     /// The number of bytes that `saveMembers` writes.
     var savedSize: Int { encoding.savedSize }

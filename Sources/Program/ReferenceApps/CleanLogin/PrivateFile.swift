@@ -18,7 +18,7 @@ enum PrivateFile {
     private static func restrict(_ path: String) -> Bool { fchmodat(AT_FDCWD, path, 0o600, AT_SYMLINK_NOFOLLOW) == 0 }
 }
 
-/// Identifies the file that has a name, and its content by size and time, to notice when the content is replaced:
+/// Identifies the file that has a name, and its content by size and time of change, to notice when the content is replaced:
 /// SQLite does not notice that a file was copied over its own if both were changed equally often.
 struct FileIdentity: Equatable {
     private let device: UInt
@@ -30,7 +30,7 @@ struct FileIdentity: Equatable {
         var info = stat()
         guard stat(path, &info) == 0 else { return nil }
         (device, inode) = (UInt(info.st_dev), UInt(info.st_ino))
-        written = [info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec].map { Int($0) }
+        written = [info.st_size, info.st_ctim.tv_sec, info.st_ctim.tv_nsec].map { Int($0) }
     }
 }
 

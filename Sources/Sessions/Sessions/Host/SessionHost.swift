@@ -297,10 +297,13 @@ extension SessionHost {
 
 // What the operator may see and do, without a session's token.
 extension SessionHost {
-    /// A session, for the operator.
+    /// A session, for an operator.
     ///
+    /// - Parameter isStillOperator: whether the caller still may see it. Who watches the session is asked each second.
     /// - Throws: `unknownSession` if there is none.
-    public func sessionForOperator(_ id: SessionID) async throws(SessionError) -> AuthorizedSession {
+    public func sessionForOperator(
+        _ id: SessionID, while isStillOperator: @escaping @Sendable () -> Bool = { true }
+    ) async throws(SessionError) -> AuthorizedSession {
         let live: Session
         do throws(SessionError) {
             live = try await inMemory(id, for: nil)
@@ -309,7 +312,7 @@ extension SessionHost {
             if case .unauthorized = error { throw .unknownSession }
             throw error
         }
-        return AuthorizedSession(host: self, live: live, token: live.identity.token, isOperator: true)
+        return AuthorizedSession(host: self, live: live, token: live.identity.token, isStillOperator: isStillOperator)
     }
 
     /// The last committed states of sessions in memory that are not over, in no order.

@@ -9,8 +9,11 @@ public struct AuthorizedSession: Sendable {
     private(set) var live: Session
     /// The session's token when this was made. It may have been replaced since.
     private(set) var token: SHA256Digest
-    /// Whether the caller is the operator, who needs no token.
-    var isOperator = false
+    /// Whether the caller is still an operator, who needs no token; `nil` if it is none.
+    var isStillOperator: (@Sendable () -> Bool)?
+
+    /// Whether the caller is an operator, who needs no token.
+    var isOperator: Bool { isStillOperator != nil }
 
     public var id: SessionID { live.id }
 

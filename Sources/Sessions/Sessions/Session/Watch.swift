@@ -47,14 +47,16 @@ public final class Watch: Sendable {
     }
 
     let id: SessionID
-    /// The watcher's; `nil` for the operator, who needs none.
+    /// The watcher's; `nil` for an operator, who needs none.
     private let token: SHA256Digest?
+    private let isStillOperator: (@Sendable () -> Bool)?
     private let host: SessionHost
     private let state = Mutex(State())
 
     fileprivate init(_ session: AuthorizedSession) {
         id = session.id
         token = session.isOperator ? nil : session.token
+        isStillOperator = session.isStillOperator
         host = session.host
     }
 
@@ -70,6 +72,7 @@ public final class Watch: Sendable {
 
     /// The newest state, and why no later one follows; `nil` if later ones may.
     public var current: (update: SessionUpdate?, end: End?) {
+        if isStillOperator?() == false { return (nil, .tokenRevoked) }
         let (newest, end) = state.withLock { ($0.newest, $0.end) }
         if end == nil, let newest, newest.state.expiresAt <= host.now() { return (newest, .expired) }
         return (newest, end)
@@ -83,13 +86,14 @@ public final class Watch: Sendable {
     /// The newest version that this watch has received; 0 if none.
     var version: Int { state.withLock(\.newest)?.state.version ?? 0 }
 
-    /// How long the newest state can be used if nothing happens; 0 or less if no longer.
-    public var secondsToExpiry: Double {
-        state.withLock(\.newest)?.state.expiresAt.timeIntervalSince(host.now()) ?? .infinity
+    /// How many seconds later `current` may be another although nothing was received; 0 or less if it is already.
+    public var secondsToEnd: Double {
+        let expiry = state.withLock(\.newest)?.state.expiresAt.timeIntervalSince(host.now()) ?? .infinity
+        return isStillOperator == nil ? expiry : min(expiry, 1)
     }
 
-    /// A little more than `secondsToExpiry`, so that the session has expired by then.
-    fileprivate var timeToExpiry: Duration { .milliseconds(Int(min(max(0, secondsToExpiry), 1e6) * 1000) + 10) }
+    /// A little more than `secondsToEnd`, so that it has ended by then.
+    fileprivate var timeToEnd: Duration { .milliseconds(Int(min(max(0, secondsToEnd), 1e6) * 1000) + 10) }
 
     /// Waits until something has changed since the last call, or `limit` has passed.
     fileprivate func wait(within limit: Duration, unless hasGone: @escaping @Sendable () -> Bool) async {
@@ -193,7 +197,7 @@ extension AuthorizedSession {
             if let update, update.state.tag != known || left <= .zero || host.feed.isClosed || hasGone() {
                 return (update.state, update.state.tag.follows(known) ? update.transition : nil)
             }
-            await watch.wait(within: min(left, watch.timeToExpiry), unless: hasGone)
+            await watch.wait(within: min(left, watch.timeToEnd), unless: hasGone)
         }
     }
 }

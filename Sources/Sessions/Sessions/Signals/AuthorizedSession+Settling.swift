@@ -16,10 +16,11 @@ extension AuthorizedSession {
     /// - Parameters:
     ///   - outcome: the event's.
     ///   - before: a state from before the event.
+    ///   - bytes: the most bytes of records to read.
     ///   - hasGone: whether the client has gone away meanwhile.
-    /// - Returns: `nil` if there was nothing to wait for.
+    /// - Returns: `nil` if there was nothing to wait for, or if more has changed than is read or kept.
     public func settled(
-        _ outcome: Outcome, after before: SessionState, within limit: Duration,
+        _ outcome: Outcome, after before: SessionState, within limit: Duration, bytes: Int = 1 << 20,
         unless hasGone: @escaping @Sendable () -> Bool
     ) async throws(SessionError) -> SettledEvent? {
         guard !outcome.isReplay else { return nil }
@@ -34,8 +35,10 @@ extension AuthorizedSession {
         while !own.isDisjoint(with: state.effects), .now < deadline, !hasGone(), !host.feed.isClosed {
             state = try await session.state(after: state.tag, within: deadline - .now, unless: hasGone).state
         }
-        let count = state.version - outcome.version + 1
-        let notes = try await session.history(from: state.version, limit: max(1, count)).map(\.note)
+        let count = max(1, state.version - outcome.version + 1)
+        let notes = try await session.history(from: state.version, limit: count, bytes: bytes).map(\.note)
+        // Without one of them they lead to another state.
+        guard notes.count == count else { return nil }
         var transition = JSONObject(joining: notes.reversed())
         // Another event may have come between the caller's state and this one's.
         let isNext = before.version == outcome.version - 1
