@@ -32,9 +32,6 @@ enum HeaderFields: FuzzTarget {
         }
         promise("a wait has a bound", (0...50).contains(Preference.wait([field], atMost: 50) ?? 0))
         _ = AcceptEncoding.prefersGzip([field])
-        if let base = Preference.base(["return=minimal; base=\"7\", \(field)"]) {
-            promise("the first base counts", base == "\"7\"")
-        }
         if case .oneOf(let versions)? = try? EntityTag.condition([field]) {
             for version in versions {
                 promise("a tag is in the text", EntityTag.matches([field], EntityTag.text(version)))

@@ -61,7 +61,7 @@ public final class PostgresStore: WritableStore {
             sessionCount: opening.sessionCount, DatabaseLink(settings, state), state,
             retention)
         upkeep.note(risks: opening.risks)
-        upkeep.note(clock: opening.clock, local: opening.localClock)
+        upkeep.note(opening.clock)
         self.upkeep = upkeep
         pairings = SharedPairings(upkeep)
         inserting = Mutex(
@@ -95,6 +95,9 @@ public final class PostgresStore: WritableStore {
 
     public var generation: Int { state.generation }
 
+    public var time: Date? { upkeep.time }
+
+    /// How much later the database's clock is than this machine's, in seconds.
     public var clockOffset: TimeInterval { upkeep.clockOffset }
 
     public var sessionCount: Int { max(0, upkeep.sessionCount.load(ordering: .relaxed)) }

@@ -12,11 +12,9 @@ struct StoreOpening: Sendable {
     let sessionCount: Int
     /// Settings of the server because of which it may lose what it has acknowledged.
     let risks: [String]
-    /// The database's time in milliseconds since 1970, and this machine's then.
-    let clock: Int
-    let localClock: Date
+    let clock: ReadClock
 
-    var time: Date { Date(timeIntervalSince1970: TimeInterval(clock) / 1000) }
+    var time: Date { clock.time }
 }
 
 extension PostgresStore {
@@ -102,10 +100,8 @@ extension StoreOpening {
             try ReplicaQueries.register(state.replica, lanes: lanes, link)
             state.setLanes(lanes)
             sessionCount = try link.run(ReplicaQueries.count, within: .seconds(5)).integer(0, 0) ?? 0
-            let start = Date()
-            let time = try link.run(ReplicaQueries.time, within: .seconds(5))
-            localClock = start + Date().timeIntervalSince(start) / 2
-            clock = time.integer(0, 0) ?? 0
+            let (time, read) = try ReadClock.read(link, within: .seconds(5))
+            clock = read
             state.begin(generation: time.text(0, 1).flatMap { Int($0) } ?? 1, secret: secret)
         } catch {
             throw PostgresStoreError(error)

@@ -27,13 +27,12 @@ import Testing
         #expect(try RateLimitTests.admitted(100, at: times) == 1000)
     }
 
-    @Test func `the wait is at most a second after the clock was set back`() throws {
-        let limit = try #require(RateLimit(perSecond: 1))
+    /// A thread may stand still between reading the clock and asking.
+    @Test(arguments: [1, 10]) func `a time that was read earlier gives no new budget`(rate: Int) throws {
+        let limit = try #require(RateLimit(perSecond: rate))
         var due = RateLimit.Due()
-        #expect(limit.take(&due, at: RateLimitTests.start + 3600) == nil)
-
-        #expect(limit.take(&due, at: RateLimitTests.start) == nil)
-        #expect(limit.take(&due, at: RateLimitTests.start) == 1)
+        let late = (0..<40).count { limit.take(&due, at: RateLimitTests.start - Double($0 % 2) / 100) == nil }
+        #expect(late == rate)
     }
 
     @Test(arguments: [1, 2, 3, 7, 1000])

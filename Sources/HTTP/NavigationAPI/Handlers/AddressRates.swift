@@ -15,8 +15,7 @@ final class AddressRates: Sendable {
 
         /// Removes addresses of which nothing is counted any more; at most once a second, because it takes a while.
         mutating func clean(at now: Date) {
-            // The second condition holds if the clock was set back.
-            guard now > nextCleaning || nextCleaning > now + 1 else { return }
+            guard now > nextCleaning else { return }
             due = due.filter { !$0.value.isOver(at: now) }
             nextCleaning = now + 1
         }

@@ -9,12 +9,10 @@ extension NavigationHandler {
     func readState(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let includesControls = try request.includesControls()
         let known = request.headers.values("If-None-Match")
-        let preferences = request.headers.values("Prefer")
-        let first = try await state(request)
-        var state = first
+        var state = try await state(request)
         var transition: Transition?
         // A client that has no state yet is answered at once.
-        let wait = known.isEmpty ? nil : Preference.wait(preferences, atMost: longestWait)
+        let wait = known.isEmpty ? nil : Preference.wait(request.headers.values("Prefer"), atMost: longestWait)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
                 try await session(request.name, request)
@@ -26,14 +24,8 @@ extension NavigationHandler {
         let body = StateBody(state, transition: transition, includesControls: includesControls)
         var response = isKnown ? HTTPResponse.notModified : .json(body)
         response.headers.append("ETag", tag)
-        var isMinimal = false
-        if !isKnown, let tag = Preference.base(preferences, known: known),
-            let base = await base(tag, of: try session(request), current: first)
-        {
-            isMinimal = response.reduce(since: base, includesControls: includesControls)
-        }
-        response.applied(wait: wait, isMinimal: isMinimal)
-        if wait != nil {
+        if let wait {
+            response.applied(wait: wait)
             // The drain has cut the wait short: a client that repeats it at once would get the same answer.
             if isKnown, draining.load(ordering: .relaxed) { response.headers.append("Retry-After", "1") }
         }
@@ -117,6 +109,9 @@ final class UpdateStream: HTTPStream {
 }
 
 extension HTTPResponse {
+    /// - Parameter wait: the seconds that the answer was allowed to wait.
+    mutating func applied(wait: Int) { headers.append("Preference-Applied", "wait=\(wait)") }
+
     static func updates(_ stream: UpdateStream) -> HTTPResponse {
         HTTPResponse(
             status: 200,

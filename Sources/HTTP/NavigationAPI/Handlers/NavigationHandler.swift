@@ -1,6 +1,7 @@
 internal import Coordinators
 package import FoundationEssentials
 internal import JSONCoding
+internal import Measures
 public import MicroHTTP
 public import Sessions
 internal import Synchronization
@@ -22,8 +23,10 @@ public final class NavigationHandler: HTTPHandler {
         public var serviceKeys: (any NamedKeys)?
         /// Called with what became of each signal of a service, in words without any of its data.
         public var reportSignal: @Sendable (String) -> Void = { _ in }
-        /// The clock of the rates that addresses are held to.
-        package var now: @Sendable () -> Date = { Date() }
+        /// The clock of the rates that addresses are held to, which nobody sets.
+        package var now: @Sendable () -> Date = {
+            Date(timeIntervalSince1970: TimeInterval(MonotonicTime.nanosecondsOfUptime) / 1e9)
+        }
         /// See `Preference.wait`, in seconds.
         package var longestWait = Preference.longestWait
 
@@ -301,18 +304,10 @@ extension NavigationHandler {
         after before: SessionState, includesControls: Bool
     ) async -> HTTPResponse {
         var response = outcome.response(includesControls: includesControls)
-        let wait = Preference.wait(preferences, atMost: longestWait)
-        if let wait {
-            let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) {
-                request.hasHungUp
-            }
-            if let settled { response = HTTPResponse(settled, of: outcome, includesControls: includesControls) }
-        }
-        var isMinimal = false
-        if let tag = Preference.base(preferences), let base = await base(tag, of: session, current: before) {
-            isMinimal = response.reduce(since: base, includesControls: includesControls)
-        }
-        response.applied(wait: wait, isMinimal: isMinimal)
+        guard let wait = Preference.wait(preferences, atMost: longestWait) else { return response }
+        let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) { request.hasHungUp }
+        if let settled { response = HTTPResponse(settled, of: outcome, includesControls: includesControls) }
+        response.applied(wait: wait)
         return response
     }
 

@@ -83,14 +83,6 @@ enum EntityTag {
         tag.ends(with: coding) ? tag.dropLast(coding.utf8.count) + "\"" : tag
     }
 
-    /// The tag of a state, whatever compression or a proxy has made of it.
-    static func strong(_ tag: Substring) -> Substring {
-        uncompressed(tag.begins(with: "W/") ? Substring(tag.utf8.dropFirst(2)) : tag)
-    }
-
-    /// The number of the version in a tag.
-    static func version(of tag: Substring) -> Int? { tag.inside("\"", "\"").flatMap(version)?.version }
-
     /// - Parameter text: without its quotes.
     private static func version(_ text: Substring) -> VersionTag? {
         let parts = text.parts(at: "-", limit: 2)
@@ -158,30 +150,6 @@ enum Preference {
                 value = value.inside("\"", "\"") ?? value
                 guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
                 return min(Int(value) ?? longestWait, longestWait)
-            }
-        }
-        return nil
-    }
-
-    /// The entity tag of the state from which the client wants the difference: `return=minimal; base="7"` (section 4.2,
-    /// with a parameter of this API's own). Of several such preferences the first counts.
-    ///
-    /// - Parameters:
-    ///   - fields: the values of `Prefer`.
-    ///   - known: the values of `If-None-Match`, which name the state if there is no `base`.
-    /// - Returns: without what compression or a proxy has made of it; `nil` if the client wants no difference, or does
-    ///   not name the one state that it has.
-    static func base(_ fields: [String], known: [String] = []) -> Substring? {
-        for field in fields {
-            for preference in field.parts(at: ",") {
-                let parts = preference.parts(at: ";")
-                guard let (name, value) = parts[0].cut(at: "="), name.trimmed.isSame(as: "return") else { continue }
-                guard value.trimmed.isSame(as: "minimal") || value.trimmed.isSame(as: "\"minimal\"") else { return nil }
-                for parameter in parts.dropFirst() {
-                    guard let (name, value) = parameter.cut(at: "="), name.trimmed.isSame(as: "base") else { continue }
-                    return EntityTag.strong(value.trimmed)
-                }
-                return known.count == 1 ? EntityTag.strong(known[0].trimmed) : nil
             }
         }
         return nil

@@ -84,14 +84,17 @@ final class SharedPairings: PairingStore {
         """)
 
     /// At most 70 wrong codes in a minute, as `RateLimit` counts: one every 857 ms in the mean. The row of the count is
-    /// locked, so that codes sent at the same time are counted one after the other.
+    /// locked, so that codes sent at the same time are counted one after the other; the time is the database's, read after
+    /// that, so that no replica's older one begins the minute anew. Only if that clock was set back, it is more than a minute
+    /// behind.
     private static let search = PostgresStatement(
         "find-pairing",
         """
         WITH t AS MATERIALIZED (SELECT value::bigint AS due FROM store WHERE name = 'pairing_tries' FOR UPDATE),
+        c AS MATERIALIZED (SELECT due, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM t),
         d AS (
-          SELECT next, next - $3 + 857 - 60000 AS wait FROM (
-            SELECT CASE WHEN due > $3 + 60000 THEN $3 ELSE greatest(due, $3) END AS next FROM t) x),
+          SELECT next, next - now + 857 - 60000 AS wait FROM (
+            SELECT now, CASE WHEN due > now + 60000 THEN now ELSE greatest(due, now) END AS next FROM c) x),
         r AS (
           SELECT issuer, session, label, expires FROM pairings WHERE code = $1 AND key = $2 AND used > $3 - 600000),
         p AS (

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import Measures
 internal import Postgres
 internal import Sessions
 internal import Synchronization
@@ -15,6 +16,8 @@ final class Upkeep: Sendable {
         var clock: String?
         var isRelaxed = false
         var clockOffset: TimeInterval = 0
+        /// What the machine's uptime is behind the database's time at least, in seconds.
+        var lead: TimeInterval = 0
         /// The sessions to prune.
         var due: Set<SessionID> = []
         var ticks = 0
@@ -53,6 +56,11 @@ final class Upkeep: Sendable {
 
     var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
 
+    /// The database's time, or a little less: what was measured last and what has passed since, by a clock that nobody sets.
+    var time: Date {
+        Date(timeIntervalSince1970: state.withLock { $0.lead } + TimeInterval(MonotonicTime.nanosecondsOfUptime) / 1e9)
+    }
+
     /// Why the server is not ready.
     var failure: String? { outage ?? state.withLock { $0.refusal ?? $0.clock } ?? durabilityFailure }
 
@@ -69,11 +77,10 @@ final class Upkeep: Sendable {
 
     func note(risks: [String]) { state.withLock { $0.isRelaxed = !risks.isEmpty } }
 
-    /// - Parameters:
-    ///   - stored: the database's time, in milliseconds since 1970.
-    ///   - local: this machine's time halfway between the question and the answer.
-    func note(clock stored: Int, local: Date) {
-        let offset = TimeInterval(stored) / 1000 - local.timeIntervalSince1970
+    func note(_ clock: ReadClock) {
+        state.withLock { $0.lead = clock.lead }
+        // A slow answer says little about this machine's clock.
+        guard let offset = clock.offset else { return }
         let isFar = abs(offset) > Upkeep.clockLimit
         let text = isFar ? "the clocks of this machine and of the database are \(Int(abs(offset))) seconds apart" : nil
         let isNews = state.withLock { state in
@@ -207,16 +214,11 @@ final class Upkeep: Sendable {
     /// Checks whether the database answers: twice, because the first try may only find that the connection was lost.
     private func checkDatabase(_ link: DatabaseLink) -> Bool {
         for isLast in [false, true] {
-            let start = Date()
             do throws(PostgresError) {
-                let rows = try link.run(ReplicaQueries.time, within: .milliseconds(1500))
-                let end = Date()
+                let (rows, clock) = try ReadClock.read(link, within: .milliseconds(1500))
+                note(clock)
                 if let generation = rows.text(0, 1).flatMap({ Int($0) }) { store.note(generation: generation) }
                 if let secret = rows.text(0, 2) { store.note(secret: secret) }
-                // A slow answer says little about the clock.
-                if let stored = rows.integer(0, 0), end.timeIntervalSince(start) < 0.5 {
-                    note(clock: stored, local: start + end.timeIntervalSince(start) / 2)
-                }
                 if state.withLock({ state in
                     defer { state.failure = nil }
                     return state.failure != nil
@@ -296,5 +298,27 @@ final class Upkeep: Sendable {
     static func risks(_ link: DatabaseLink) throws(PostgresError) -> [String] {
         let rows = try link.run(ReplicaQueries.risks, within: .seconds(5))
         return rows.indices.compactMap { rows.text($0, 0) }
+    }
+}
+
+/// The database's clock, as an answer of it has shown.
+struct ReadClock: Sendable {
+    let time: Date
+    /// What the machine's uptime was behind it when the answer came, in seconds; when it was sent, that was more.
+    let lead: TimeInterval
+    /// How much later it was than this machine's clock, in seconds; `nil` if the answer took long.
+    let offset: TimeInterval?
+
+    /// - Returns: also the other columns of `ReplicaQueries.time`.
+    static func read(
+        _ link: DatabaseLink, within limit: Duration
+    ) throws(PostgresError) -> (rows: PostgresRows, clock: ReadClock) {
+        let (start, local) = (MonotonicTime.nanosecondsOfUptime, Date())
+        let rows = try link.run(ReplicaQueries.time, within: limit)
+        let end = MonotonicTime.nanosecondsOfUptime
+        let (took, stored) = (TimeInterval(end - start) / 1e9, TimeInterval(rows.integer(0, 0) ?? 0) / 1000)
+        let offset = took < 0.5 ? stored - (local.timeIntervalSince1970 + took / 2) : nil
+        let time = Date(timeIntervalSince1970: stored)
+        return (rows, ReadClock(time: time, lead: stored - TimeInterval(end) / 1e9, offset: offset))
     }
 }

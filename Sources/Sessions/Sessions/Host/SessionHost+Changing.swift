@@ -19,17 +19,20 @@ extension SessionHost {
     /// Waits for the session's turn, then attempts to change it until an attempt was made from its current state.
     ///
     /// - Parameters:
-    ///   - limit: how many may wait; `nil` for as many events as may.
+    ///   - limit: how many of the caller's kind may wait; `nil` for as many events as may.
     ///   - attempt: gets the session as it is in memory then.
     // Inlined: a generic function would return and throw through the task's memory, a thousand instructions an event.
     @inline(__always)
     func change<Value>(
-        _ session: Session, waiting limit: Int? = nil,
+        _ session: Session, as caller: Turns.Caller = .client, waiting limit: Int? = nil,
         _ attempt: (Session) async throws(SessionError) -> Attempt<Value>
     ) async throws(SessionError) -> Value {
         var session = session
         while true {
-            switch session.enterAtOnce() ? .entered : await session.enter(limit: limit ?? settings.waitingLimit) {
+            let entry =
+                session.enterAtOnce()
+                ? .entered : await session.enter(as: caller, limit: limit ?? settings.waitingLimit)
+            switch entry {
             case .entered:
                 defer {
                     session.leave()

@@ -69,12 +69,10 @@ public final class SessionHost: Sendable {
         self.live = Mutex(LiveSessions(usage, measures))
         // What the store has recorded is past: a clock that was set back since does not revive what has expired.
         let start = store.latestTime
-        if let now {
-            self.clock = SteadyClock(startingAt: start, wall: now) { 0 }
-        } else {
-            self.clock = SteadyClock(startingAt: start) { Date() + store.clockOffset }
-        }
-        let behind = start.timeIntervalSince(now?() ?? Date())
+        let wall = { store.time ?? Date() }
+        self.clock =
+            now.map { SteadyClock(startingAt: start, wall: $0) { 0 } } ?? SteadyClock(startingAt: start, wall: wall)
+        let behind = start.timeIntervalSince((now ?? wall)())
         if behind > 1 {
             report("the clock is \(Int(min(behind, 1e12))) seconds behind the newest record; time goes on from there")
         }

@@ -2,6 +2,9 @@ public import FoundationEssentials
 
 /// At most a given number of requests in a period, and at most as many at once: the generic cell rate algorithm
 /// (ITU-T I.371).
+///
+/// Its times come from a clock that is never set back. One that a thread has read before another's, and uses after it, gives
+/// no new budget.
 public struct RateLimit: Sendable {
     /// How many requests are allowed in a period.
     public let rate: Int
@@ -57,10 +60,7 @@ public struct RateLimit: Sendable {
         wait(until: next(due, at: now.nanoseconds), at: now.nanoseconds)
     }
 
-    private func next(_ due: Due, at now: Int) -> Int {
-        // It is never more than a period ahead, unless the clock was set back.
-        due.time > now + period ? now : max(due.time, now)
-    }
+    private func next(_ due: Due, at now: Int) -> Int { max(due.time, now) }
 
     private func wait(until next: Int, at now: Int) -> Int? {
         let wait = next - now + interval - period

@@ -123,10 +123,10 @@ extension Session {
         state.withLock { $0.turns.enterAtOnce() }
     }
 
-    /// - Parameter limit: how many may wait.
-    func enter(limit: Int) async -> Turns.Entry {
+    /// - Parameter limit: how many of the caller's kind may wait.
+    func enter(as caller: Turns.Caller = .client, limit: Int) async -> Turns.Entry {
         await withCheckedContinuation { continuation in
-            let entry = state.withLock { $0.turns.enter(continuation, limit: limit) }
+            let entry = state.withLock { $0.turns.enter(continuation, as: caller, limit: limit) }
             if let entry { continuation.resume(returning: entry) }
         }
     }
@@ -134,7 +134,7 @@ extension Session {
     /// How many requests have got the turn since one last had it without having to wait.
     var successiveTurns: Int { state.withLock(\.turns.successive) }
 
-    /// Passes the turn to the request that has waited longest.
+    /// Passes the turn to the next request.
     func leave() {
         state.withLock { $0.turns.leave() }?.resume(returning: .entered)
     }

@@ -1,22 +1,39 @@
 internal import Synchronization
 
-/// Lets one caller at a time through, in order of arrival. Used under its owner's lock; waiting callers are resumed
-/// after the lock is released.
+/// Lets one caller at a time through: clients before others, each in order of arrival. Used under its owner's lock; waiting
+/// callers are resumed after the lock is released.
 struct Turns {
     enum Entry: Sendable {
         /// The caller has the turn, and must give it back by `leave`.
         case entered
-        /// As many callers wait already as `limit` allows.
+        /// As many callers of its kind wait already as `limit` allows.
         case full
         /// Nobody gets a turn any more.
         case closed
     }
 
+    /// Who waits. What services and the session's own work have to say holds up no user.
+    enum Caller: Sendable {
+        /// A client or an operator.
+        case client
+        /// Another system, which can send its signal again.
+        case service
+        /// An effect or a timer, which nobody repeats.
+        case own
+    }
+
     typealias Waiting = CheckedContinuation<Entry, Never>
+
+    /// How many clients get the turn in a row while others wait.
+    private static let clientsInARow = 8
 
     private var isTaken = false
     private var isClosed = false
-    private var waiting: [Waiting] = []
+    private var clients: [Waiting] = []
+    private var others: [(caller: Caller, waiting: Waiting)] = []
+    private var services = 0
+    /// How many clients have got the turn since one of the others had it.
+    private var clientsSince = 0
     /// How many callers have got the turn since somebody last had it without having to wait.
     private(set) var successive = 0
 
@@ -27,21 +44,43 @@ struct Turns {
         return true
     }
 
-    /// - Parameter limit: how many may wait.
+    /// - Parameter limit: how many of its kind may wait.
     /// - Returns: `nil` if the caller has to wait.
-    mutating func enter(_ continuation: Waiting, limit: Int) -> Entry? {
+    mutating func enter(_ continuation: Waiting, as caller: Caller = .client, limit: Int) -> Entry? {
         if isClosed { return .closed }
         if enterAtOnce() { return .entered }
-        guard waiting.count < limit else { return .full }
-        waiting.append(continuation)
+        switch caller {
+        case .client:
+            guard clients.count < limit else { return .full }
+            clients.append(continuation)
+            return nil
+        case .service:
+            guard services < limit else { return .full }
+            services += 1
+        case .own: break
+        }
+        others.append((caller, continuation))
         return nil
     }
 
     /// - Returns: the waiting caller that now has the turn, to be resumed; `nil` if nobody waits.
     mutating func leave() -> Waiting? {
-        isTaken = !waiting.isEmpty
+        let next = next()
+        isTaken = next != nil
         successive = isTaken ? successive + 1 : 0
-        return isTaken ? waiting.removeFirst() : nil
+        return next
+    }
+
+    private mutating func next() -> Waiting? {
+        if !clients.isEmpty, others.isEmpty || clientsSince < Turns.clientsInARow {
+            clientsSince += 1
+            return clients.removeFirst()
+        }
+        guard !others.isEmpty else { return nil }
+        clientsSince = 0
+        let (caller, waiting) = others.removeFirst()
+        if caller == .service { services -= 1 }
+        return waiting
     }
 
     /// Whoever has the turn keeps it, and nobody gets it afterwards.
@@ -49,8 +88,8 @@ struct Turns {
     /// - Returns: the waiting callers, to be resumed with `closed`.
     mutating func close() -> [Waiting] {
         isClosed = true
-        defer { waiting = [] }
-        return waiting
+        defer { (clients, others, services) = ([], [], 0) }
+        return clients + others.map(\.waiting)
     }
 
     /// Closes the queue if nobody has the turn.

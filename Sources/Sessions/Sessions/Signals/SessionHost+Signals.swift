@@ -20,8 +20,8 @@ extension SessionHost {
         let session = try await inMemory(id, for: nil)
         // Another system can send its signal again, so it is refused if too many wait. Nobody repeats the outcome of an
         // effect, or a timer: any number of them may wait.
-        let limit = once == nil ? .max : settings.waitingLimit
-        let outcome = try await change(session, waiting: limit) { (live) async throws(SessionError) in
+        let (caller, limit): (Turns.Caller, Int?) = once == nil ? (.own, .max) : (.service, nil)
+        let outcome = try await change(session, as: caller, waiting: limit) { (live) async throws(SessionError) in
             if let once, live.mayHaveAnswered(once.key.digest),
                 let answer = try await answer(to: once.key.digest, of: id)
             {
@@ -150,7 +150,7 @@ extension SessionHost {
     private func drop(_ key: EffectQueue.Key, because error: SessionError) async {
         measures.signals.count(.dropped)
         report("session \(key.session.text): an effect or a timer is dropped: \(error.wordsForOperator)")
-        _ = try? await change(try await inMemory(key.session, for: nil), waiting: .max) {
+        _ = try? await change(try await inMemory(key.session, for: nil), as: .own, waiting: .max) {
             (live) async throws(SessionError) in
             let now = now()
             let before = try live.current(for: nil, at: now)

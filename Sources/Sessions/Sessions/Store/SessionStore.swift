@@ -18,8 +18,9 @@ public protocol SessionStore: Sendable {
     /// may have another content than before.
     var generation: Int { get }
 
-    /// How much later the store's clock is than this machine's, in seconds. Servers that share a store share its time.
-    var clockOffset: TimeInterval { get }
+    /// The store's time; `nil` if this machine's is used. Servers that share a store share its time, whatever happens to
+    /// their own clocks.
+    var time: Date? { get }
 
     /// How many sessions there are, including ended and expired ones that are still kept.
     var sessionCount: Int { get }
@@ -270,7 +271,7 @@ extension SessionStore {
 
     public var generation: Int { 1 }
 
-    public var clockOffset: TimeInterval { 0 }
+    public var time: Date? { nil }
 
     public var pairings: (any PairingStore)? { nil }
 
