@@ -37,6 +37,30 @@ import Testing
         }
     }
 
+    /// Another program reads without a pause, so the log cannot be restarted.
+    @Test func `a log that grows for another program is reported, and so is its end`() async throws {
+        let reports = Mutex<[String]>([])
+        let store = try SQLiteStore(directory: directory.path) { report in reports.withLock { $0.append(report) } }
+        let id = try SessionID.make(1)
+        try await flood(store, id, 1...10)
+        var last = 10
+        do {
+            let other = try SQLiteDatabase(path: path, isReadOnly: true)
+            try other.execute("BEGIN; SELECT count(*) FROM journal")
+            while !reports.withLock(\.self).contains(where: { $0.hasPrefix("the write-ahead log has ") }) {
+                try await flood(store, id, last + 1...last + 50)
+                last += 50
+            }
+            #expect(try size(path + "-wal") >= 256 << 20 && store.condition.failure == nil)
+        }
+        try await eventually {
+            try await flood(store, id, last + 1...last + 1)
+            last += 1
+            return reports.withLock(\.self).last == "the write-ahead log is short again"
+        }
+        await store.close()
+    }
+
     @Test func `large states and answers are bounded in bytes, and the file shrinks again`() async throws {
         let store = try open()
         let id = try SessionID.make(1)

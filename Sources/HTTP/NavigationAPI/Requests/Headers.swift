@@ -93,21 +93,22 @@ enum EntityTag {
         return VersionTag(version, generation: generation, build: build)
     }
 
-    /// The condition of an `If-Match`; `nil` if there is none. The comparison is strong (section 13.1.1): a weak tag,
-    /// or one that is not a version, matches nothing.
+    /// The condition of an `If-Match`; `nil` if there is none. A tag that is not a version matches nothing. One that is
+    /// weak counts as the same tag, other than section 13.1.1 says: a tag names a version whatever its bytes are, and many
+    /// proxies that compress make it weak.
     static func condition(_ fields: [String]) throws(Problem) -> VersionCondition? {
         guard !fields.isEmpty else { return nil }
         var versions: Set<VersionTag> = []
         for field in fields {
             for item in field.parts(at: ",") {
-                let item = uncompressed(item.trimmed)
-                if item == "*" && fields.count == 1 && field == "*" { return .any }
-                let isWeak = item.begins(with: "W/")
-                guard let inside = (isWeak ? Substring(item.utf8.dropFirst(2)) : item).inside("\"", "\"") else {
+                let trimmed = item.trimmed
+                if trimmed == "*" && fields.count == 1 && field == "*" { return .any }
+                let item = uncompressed(trimmed.begins(with: "W/") ? Substring(trimmed.utf8.dropFirst(2)) : trimmed)
+                guard let inside = item.inside("\"", "\"") else {
                     throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
                 }
                 // Tags are compared as texts: "01" is not the tag of version 1.
-                if !isWeak, let tag = version(inside), item == text(tag) {
+                if let tag = version(inside), item == text(tag) {
                     versions.insert(VersionTag(tag.version, generation: tag.generation))
                 }
             }

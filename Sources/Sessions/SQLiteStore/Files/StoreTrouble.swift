@@ -38,6 +38,9 @@ final class StoreTroubles: Sendable {
         var failure: String?
         /// Whether the log says that there is no room.
         var isFullInLog = false
+        /// Whether the log says that the write-ahead log is long; and why the store is not ready because of that.
+        var isLogLong = false
+        var longLog: String?
     }
 
     private let state = Mutex(State())
@@ -110,6 +113,30 @@ final class StoreTroubles: Sendable {
         log("commits succeed again")
     }
 
+    /// From which size of the write-ahead log on, in bytes, the log says so; and the store is not ready. It is restarted at
+    /// a fraction of that, unless another program reads the store without a pause.
+    static let (longLog, tooLongLog) = (256 << 20, 1 << 30)
+
+    /// Notes how long the write-ahead log is, in bytes. Commits go on, however long it is.
+    func noteLog(_ bytes: Int) {
+        let isLong = bytes >= StoreTroubles.longLog
+        let isNews = state.withLock { state in
+            state.longLog =
+                bytes < StoreTroubles.tooLongLog
+                ? nil : "the write-ahead log has \(bytes >> 20) MiB, because another program reads the store"
+            defer { state.isLogLong = isLong }
+            return state.isLogLong != isLong
+        }
+        guard isNews else { return }
+        log(
+            !isLong
+                ? "the write-ahead log is short again"
+                : """
+                the write-ahead log has \(bytes >> 20) MiB and grows, because another program reads the store: end that; at \
+                \(StoreTroubles.tooLongLog >> 30) GiB the store is not ready
+                """)
+    }
+
     /// Whether there was no room for the last commit, and there has been none since.
     var isFull: Bool { full.load(ordering: .relaxed) }
 
@@ -134,7 +161,8 @@ final class StoreTroubles: Sendable {
         return state.withLock { state in
             let count = state.damagedSessions.count
             let sessions = count > 0 ? ["damaged sessions: \(count); `check` lists them"] : []
-            return StoreCondition(failure: state.failure, full: full, remarks: sessions + state.remarks)
+            return StoreCondition(
+                failure: state.failure ?? state.longLog, full: full, remarks: sessions + state.remarks)
         }
     }
 }

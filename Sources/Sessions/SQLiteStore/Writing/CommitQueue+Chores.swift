@@ -75,6 +75,7 @@ extension CommitQueue {
                 try self.withWriter { writer throws(CommitFailure) in
                     try writer.probe(self.tail)
                     self.noteSize(of: writer)
+                    self.troubles.noteLog(writer.logBytes)
                     if self.troubles.isFull, try writer.hasRoom, hasRoom() { self.troubles.setFull(false) }
                 }
                 self.troubles.logRoom()

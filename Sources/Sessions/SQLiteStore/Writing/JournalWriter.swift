@@ -269,6 +269,9 @@ extension JournalWriter {
     /// without a gap would let it grow for ever.
     static let restartedLogLimit = 4096
 
+    /// How much of the log is in use.
+    var logBytes: Int { database.logPages * PageChecksum.pageSize }
+
     /// - Parameter reader: paused while the log is restarted.
     func checkpoint(from limit: Int, _ reader: ReadQueue?) throws(CommitFailure) {
         let pages = database.logPages
