@@ -44,6 +44,26 @@ import Testing
                 == ["the clock is 86400 seconds behind the newest record; time goes on from there"])
     }
 
+    @Test func `a time that is far ahead makes and removes no sessions, and says so`() async throws {
+        let clock = TestClock()
+        let store = MemoryStore()
+        let created = try await SessionHostTests.make(store: store, clock: clock).create()
+        clock.advance(8000 * 365 * 86_400)
+        let ahead = SessionHostTests.make(store: store, clock: clock)
+        _ = try await ahead.create()
+        #expect(ahead.condition.failure == nil)
+
+        clock.advance(-8000 * 365 * 86_400)
+
+        for host in [ahead, SessionHostTests.make(store: store, clock: clock)] {
+            let failure = try #require(host.condition.failure)
+            #expect(failure.hasPrefix("the store has the time ") && failure.contains("reset-clock"))
+            await #expect(throws: SessionError.notApplied(reason: failure)) { _ = try await host.create() }
+            #expect(try await host.sweep() == 0)
+        }
+        #expect(try await store.load(created.id, token: nil) != nil)
+    }
+
     @Test func `time never goes back, and jumps forward to a clock that is ahead`() {
         let wall = Mutex(1_000_000.0)
         let uptime = Mutex(5.0)

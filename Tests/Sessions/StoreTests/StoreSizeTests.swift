@@ -37,6 +37,22 @@ import Testing
         }
     }
 
+    @Test func `a time that is far ahead is kept, until it is reset`() async throws {
+        let (far, now) = (Date(timeIntervalSince1970: 250_000_000_000), Date(timeIntervalSince1970: 1_800_000_000))
+        var store = try open()
+        _ = try await store.sweep(at: far, limit: 1)
+        await store.close()
+        store = try open()
+        #expect(store.latestTime == far)
+
+        try await store.reset(clock: now)
+
+        await store.close()
+        store = try open()
+        #expect(store.latestTime == now)
+        await store.close()
+    }
+
     /// Another program reads without a pause, so the log cannot be restarted.
     @Test func `a log that grows for another program is reported, and so is its end`() async throws {
         let reports = Mutex<[String]>([])

@@ -258,7 +258,7 @@ extension NavigationHandler {
 
     private static func description(of host: SessionHost, _ console: Console) -> HTTPResponse {
         let states = host.liveStates(limit: countedSize)
-        let (store, condition) = (host.store, host.store.condition)
+        let (store, condition) = (host.store, host.condition)
         return .json { writer in
             writer.member("server", console.settings.server)
             writer.member("uptimeSeconds", Int((ContinuousClock.now - console.start) / .seconds(1)))

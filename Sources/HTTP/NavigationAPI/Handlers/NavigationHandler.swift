@@ -155,7 +155,7 @@ extension NavigationHandler {
 
     func reportReadiness(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         if draining.load(ordering: .relaxed) { throw .draining }
-        let condition = host.store.condition
+        let condition = host.condition
         if let failure = condition.failure { throw .storeUnavailable(failure) }
         return .json(HealthBody(status: "ready", store: host.store.name, remarks: condition.remarks))
     }

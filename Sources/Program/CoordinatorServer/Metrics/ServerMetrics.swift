@@ -288,7 +288,7 @@ enum StoreMetrics {
             "coordinatord_store_ready", .gauge,
             "Whether the store accepts what changes sessions: 1, or 0 with the reason in /readyz, also when it is full."
         ) {
-            let condition = $0.host.store.condition
+            let condition = $0.host.condition
             return condition.failure == nil && !condition.isFull ? 1 : 0
         },
         ServerMetric("coordinatord_store_commit_changes", .histogram, "Changes that were committed together.") {

@@ -3,6 +3,7 @@ internal import Coordinators
 internal import FoundationEssentials
 internal import Glibc
 internal import JSONCoding
+internal import SQLiteStore
 internal import Sessions
 
 /// `sessions`: shows, exports, imports, restores and removes stored sessions.
@@ -12,8 +13,34 @@ struct SessionsCommand: AsyncParsableCommand {
         abstract: "Lists, shows, exports, imports, restores, ends and purges stored sessions.",
         subcommands: [
             List.self, Show.self, Export.self, SessionsImportCommand.self, SessionsRestoreCommand.self,
-            SessionsEndCommand.self, SessionsPurgeCommand.self,
+            SessionsEndCommand.self, SessionsPurgeCommand.self, ResetClock.self,
         ])
+
+    /// Gets a store out of the future.
+    struct ResetClock: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "reset-clock", abstract: "Forgets a later time than this machine's that the store has had.",
+            discussion: """
+                For a store that was used while the clock was far ahead: its time goes on from there, so no session can \
+                be created. Set the clock of the machine first. No server may run on the store. Sessions that have \
+                expired meanwhile, and are still kept, live again; those that were made then expire when their records \
+                say: `sessions list` has the times.
+                """)
+        @OptionGroup var settings: SettingOptions<Settings.OfStore>
+
+        func run() async throws {
+            let now = Date()
+            let isReset = try await settings.store.write { store in
+                guard let store = store as? SQLiteStore else { return false }
+                do throws(StoreError) { try await store.reset(clock: now) } catch {
+                    throw ExitCode.cannotStart(EX_IOERR, "the time cannot be written: \(error)")
+                }
+                return true
+            }
+            guard isReset else { throw ExitCode.cannotStart(EX_USAGE, "a shared store has the time of its database") }
+            print("the time is \(now.timestamp)")
+        }
+    }
 
     /// One line for each session.
     struct List: AsyncParsableCommand {

@@ -91,6 +91,25 @@ extension CommitQueue {
         }
     }
 
+    /// - Parameter clock: in milliseconds since 1970.
+    func reset(clock: Int) async throws(StoreError) {
+        let outcome = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(
+                    returning: Result { () throws(StoreError) in
+                        do throws(CommitFailure) {
+                            try self.withWriter { writer throws(CommitFailure) in
+                                try writer.reset(clock: clock, self.tail)
+                            }
+                        } catch {
+                            throw self.handle(error)
+                        }
+                    })
+            }
+        }
+        try outcome.get()
+    }
+
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
         let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max
         var swept: [SessionID] = []

@@ -46,6 +46,12 @@ extension JournalWriter {
         return (examined, forgotten)
     }
 
+    /// - Parameter time: in milliseconds since 1970.
+    func reset(clock time: Int, _ tail: SharedTail) throws(CommitFailure) {
+        try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.clock, time) }
+        clock = time
+    }
+
     /// - Returns: how many rows were deleted; 0 if the session is kept.
     private func sweep(_ id: SessionID, at now: Int, _ tail: SharedTail) throws(ReadError) -> Int {
         // A session in the tail was used not long ago.

@@ -117,6 +117,7 @@ extension SessionHost {
     private func commit(
         _ id: SessionID, _ token: SessionToken, _ once: IdempotentRequest?, _ first: MakeFirstState
     ) async throws(SessionError) -> CreatedSession? {
+        if let clockFailure { throw .notApplied(reason: clockFailure) }
         let hasPlace = creating.withLock { creating in
             guard store.sessionCount + creating < settings.sessionLimit else { return false }
             creating += 1

@@ -17,6 +17,8 @@ public final class SessionHost: Sendable {
     let retention: Retention
     let eventRate: RateLimit?
     private let clock: SteadyClock
+    /// The time that `clock` follows, and goes on from where it was if that is set back.
+    private let wall: @Sendable () -> Date
     /// Receives what an operator should know, in words that contain no data of a request.
     let report: @Sendable (String) -> Void
     let live: Mutex<LiveSessions>
@@ -69,10 +71,11 @@ public final class SessionHost: Sendable {
         self.live = Mutex(LiveSessions(usage, measures))
         // What the store has recorded is past: a clock that was set back since does not revive what has expired.
         let start = store.latestTime
-        let wall = { store.time ?? Date() }
+        let wall = now ?? { store.time ?? Date() }
+        self.wall = wall
         self.clock =
-            now.map { SteadyClock(startingAt: start, wall: $0) { 0 } } ?? SteadyClock(startingAt: start, wall: wall)
-        let behind = start.timeIntervalSince((now ?? wall)())
+            now == nil ? SteadyClock(startingAt: start, wall: wall) : SteadyClock(startingAt: start, wall: wall) { 0 }
+        let behind = start.timeIntervalSince(wall())
         if behind > 1 {
             report("the clock is \(Int(min(behind, 1e12))) seconds behind the newest record; time goes on from there")
         }
@@ -80,6 +83,27 @@ public final class SessionHost: Sendable {
 
     /// The time, which never goes back.
     func now() -> Date { clock.now() }
+
+    /// What of the store its users have to know, and of the time that it has recorded.
+    public var condition: StoreCondition {
+        var condition = store.condition
+        condition.failure = condition.failure ?? clockFailure
+        return condition
+    }
+
+    /// Why sessions are not created, and none is forgotten: the time goes on from one that this machine's clock has once
+    /// had, and that is far ahead.
+    var clockFailure: String? {
+        let (now, wall) = (now(), wall())
+        guard now.timeIntervalSince(wall) > SessionHost.farAhead else { return nil }
+        return """
+            the store has the time \(now.timestamp), and this machine \(wall.timestamp); if that is right, stop the server \
+            and use `coordinatord sessions reset-clock`
+            """
+    }
+
+    /// In seconds.
+    private static let farAhead: TimeInterval = 86_400
 
     /// Like `session(_:token:)`, without `await`; `nil` if the session is not in memory, or a shared store has to
     /// confirm it.
@@ -156,6 +180,7 @@ public final class SessionHost: Sendable {
     /// - Returns: the number of forgotten sessions.
     @discardableResult
     public func sweep(limit: Int = sweepLimit) async throws(StoreError) -> Int {
+        guard clockFailure == nil else { return 0 }
         let swept: [SessionID]
         do throws(StoreError) {
             swept = try await store.sweep(at: now(), limit: limit)
