@@ -27,7 +27,7 @@ extension CommitQueue {
         }
         guard isQuiet else { return scheduleChores() }
         runChore { writer throws(CommitFailure) in
-            writer.beginRound(tail)
+            beginRound(writer)
             while writer.hasChores {
                 try writer.doChores(of: CommitQueue.choreSize, tail)
                 if hasWaitingCommits { return }
@@ -43,9 +43,23 @@ extension CommitQueue {
     /// Does a slice of the chores, because a full store whose clients try again and again is never quiet.
     func makeRoom() {
         runChore { writer throws(CommitFailure) in
-            writer.beginRound(tail)
+            beginRound(writer)
             if writer.hasChores { try writer.doChores(of: CommitQueue.choreSize, tail) }
             noteSize(of: writer)
+        }
+    }
+
+    /// Begins a round, unless there is one. Many sessions are put in order on another thread, because commits would wait for
+    /// that.
+    func beginRound(_ writer: JournalWriter) {
+        guard let content = writer.contentOfRound(tail) else { return }
+        guard content.places.count > CommitQueue.choreSize else { return writer.begin(CompactionRound(of: content)) }
+        DispatchQueue.global(qos: .utility).async {
+            let round = CompactionRound(of: content)
+            self.queue.async {
+                self.runChore { $0.begin(round) }
+                self.scheduleChores()
+            }
         }
     }
 
@@ -93,21 +107,7 @@ extension CommitQueue {
 
     /// - Parameter clock: in milliseconds since 1970.
     func reset(clock: Int) async throws(StoreError) {
-        let outcome = await withCheckedContinuation { continuation in
-            queue.async {
-                continuation.resume(
-                    returning: Result { () throws(StoreError) in
-                        do throws(CommitFailure) {
-                            try self.withWriter { writer throws(CommitFailure) in
-                                try writer.reset(clock: clock, self.tail)
-                            }
-                        } catch {
-                            throw self.handle(error)
-                        }
-                    })
-            }
-        }
-        try outcome.get()
+        try await run { [tail] writer throws(CommitFailure) in try writer.reset(clock: clock, tail) }
     }
 
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
@@ -194,7 +194,8 @@ extension CommitQueue {
 extension JournalWriter {
     func compactAll(_ tail: SharedTail) throws(CommitFailure) {
         repeat {
-            beginRound(tail)
+            isBeginning = false
+            if let content = contentOfRound(tail) { begin(CompactionRound(of: content)) }
             while hasChores { try doChores(of: 4096, tail) }
         } while tail.withLock { $0.recentCount > 0 }
     }

@@ -186,7 +186,7 @@ final class CommitQueue: Sendable {
                 $0.recentCount >= JournalWriter.compactionRows || $0.recentSize >= JournalWriter.compactionBytes
             }
             // The rows that the last round has dropped are deleted first.
-            if isMuch, !writer.hasChores { writer.beginRound(tail) }
+            if isMuch, !writer.hasChores { beginRound(writer) }
             try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
         }
     }

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import SQLite
 internal import Sessions
 
@@ -12,6 +13,18 @@ struct CompactionRound {
     var position = 0
     /// How many parts are done once the transaction is committed.
     var reached = 0
+
+    /// What is to be compacted: where the rows of the sessions are, and the last row of all.
+    typealias Content = (places: [SessionID: [Place]], lastSeq: Int)
+
+    init(of content: Content) {
+        parts = content.places.sorted { $0.key.text < $1.key.text }
+            .flatMap { id, places in places.parts(of: CompactionRound.partWork).map { (id, $0) } }
+        lastSeq = content.lastSeq
+    }
+
+    /// About how much work of one session is done at once.
+    private static let partWork = 256
 }
 
 /// What writing a row costs: 1 for a small row, and 16 for every page that a large one fills.
@@ -46,20 +59,25 @@ extension JournalWriter {
     /// The size of the tail at which a round begins without waiting for a quiet moment: rows, and bytes of their texts.
     static let (compactionRows, compactionBytes) = (65_536, 16 << 20)
 
-    func beginRound(_ tail: SharedTail) {
-        guard round == nil else { return }
-        let (places, lastSeq) = tail.withLock { tail in
+    /// - Returns: what the next round, which has to follow by `begin`, is to compact; `nil` if one is under way, or about to
+    ///   begin, or there is nothing.
+    func contentOfRound(_ tail: SharedTail) -> CompactionRound.Content? {
+        guard round == nil, !isBeginning else { return nil }
+        var content = tail.withLock { tail in
             if tail.recentCount > 0 { tail.beginCompaction() }
-            return (tail.compacting, tail.lastSeq)
+            return (places: tail.compacting, lastSeq: tail.lastSeq)
         }
-        let ordered = places.filter { !stuck.contains($0.key) }.sorted { $0.key.text < $1.key.text }
-        guard !ordered.isEmpty else { return }
-        let parts = ordered.flatMap { id, places in places.parts(of: JournalWriter.partWork).map { (id, $0) } }
-        round = CompactionRound(parts: parts, lastSeq: lastSeq)
+        if !stuck.isEmpty { content.places = content.places.filter { !stuck.contains($0.key) } }
+        isBeginning = !content.places.isEmpty
+        return isBeginning ? content : nil
     }
 
-    /// About how much work of one session is done at once.
-    private static let partWork = 256
+    /// Does nothing if the store was compacted meanwhile.
+    func begin(_ round: CompactionRound) {
+        guard isBeginning else { return }
+        isBeginning = false
+        self.round = round
+    }
 
     /// Whether there is something to compact or to delete.
     var hasChores: Bool { canCompact && (round != nil || (hasDropped && canDelete)) }
@@ -232,7 +250,9 @@ extension JournalWriter {
             compacted = lastCompacted(in: round)
             hasDropped = true
             self.round = nil
-            tail.withLock { $0.endCompaction(but: stuck) }
+            let ended = tail.withLock { $0.endCompaction(but: stuck) }
+            // To free so much takes long, too.
+            DispatchQueue.global(qos: .utility).async { withExtendedLifetime(ended) {} }
         } else {
             self.round?.position = round.reached
         }

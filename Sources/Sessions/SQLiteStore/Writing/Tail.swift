@@ -38,14 +38,41 @@ struct Tail {
     private var lastForgotten = 0
     /// What is being compacted, or could not be compacted: older than `recent`.
     private(set) var compacting: [SessionID: [Place]] = [:]
-    /// The forks in the tail, by the session that they were forked from.
-    private var forks: [String: Set<SessionID>] = [:]
-    /// The sessions in the tail, by each user who was signed in in one of their versions.
-    private var users: [String: Set<SessionID>] = [:]
-    /// When the next timer is due of each session in the tail that has one, in milliseconds since 1970.
-    private var timers: [SessionID: Int] = [:]
-    /// The sessions in the tail that have effects under way.
-    private(set) var performing: Set<SessionID> = []
+    private var recentIndex = Index()
+    private var compactingIndex = Index()
+
+    /// What else is known of the sessions in a part of the tail.
+    struct Index {
+        /// The forks, by the session that they were forked from.
+        fileprivate var forks: [String: Set<SessionID>] = [:]
+        /// The sessions, by each user who was signed in in one of their versions.
+        fileprivate var users: [String: Set<SessionID>] = [:]
+        /// When the next timer is due of each session that has one, in milliseconds since 1970.
+        fileprivate var timers: [SessionID: Int] = [:]
+        /// Those that have effects under way.
+        fileprivate var performing: Set<SessionID> = []
+
+        fileprivate mutating func forget(_ id: SessionID) {
+            if !timers.isEmpty { timers[id] = nil }
+            if !performing.isEmpty { performing.remove(id) }
+        }
+
+        fileprivate mutating func merge(_ later: Index) {
+            forks.merge(later.forks) { $0.union($1) }
+            users.merge(later.users) { $0.union($1) }
+            timers.merge(later.timers) { $1 }
+            performing.formUnion(later.performing)
+        }
+
+        fileprivate func filtered(_ isIn: (SessionID) -> Bool) -> Index {
+            var index = self
+            index.forks = forks.mapValues { $0.filter(isIn) }.filter { !$0.value.isEmpty }
+            index.users = users.mapValues { $0.filter(isIn) }.filter { !$0.value.isEmpty }
+            index.timers = timers.filter { isIn($0.key) }
+            index.performing = performing.filter(isIn)
+            return index
+        }
+    }
 
     mutating func append(_ place: Place, of id: SessionID) {
         recent[id, default: []].append(place)
@@ -54,25 +81,37 @@ struct Tail {
         lastSeq = place.seq
         if place.isRecord { note(place.label, of: id) }
         guard let label = place.label else { return }
-        if let origin = label.origin { forks[origin, default: []].insert(id) }
-        if let user = label.user { users[user, default: []].insert(id) }
+        if let origin = label.origin { recentIndex.forks[origin, default: []].insert(id) }
+        if let user = label.user { recentIndex.users[user, default: []].insert(id) }
     }
 
     /// The label of a session's last record.
     private mutating func note(_ label: JournalRow.Label?, of id: SessionID) {
-        if let timer = label?.timer { timers[id] = timer } else if !timers.isEmpty { timers[id] = nil }
-        if label?.hasEffects == true { performing.insert(id) } else if !performing.isEmpty { performing.remove(id) }
+        compactingIndex.forget(id)
+        recentIndex.forget(id)
+        if let timer = label?.timer { recentIndex.timers[id] = timer }
+        if label?.hasEffects == true { recentIndex.performing.insert(id) }
     }
+
+    /// The sessions that have effects under way.
+    var performing: Set<SessionID> { recentIndex.performing.union(compactingIndex.performing) }
 
     /// The timers that are due, in any order.
     func timers(dueAt now: Int) -> [(due: Int, id: SessionID)] {
-        timers.compactMap { $0.value <= now ? ($0.value, $0.key) : nil }
+        [recentIndex, compactingIndex].flatMap { index in
+            index.timers.compactMap { $0.value <= now ? ($0.value, $0.key) : nil }
+        }
     }
 
     /// Changes a timer that is still due at `due`.
     mutating func postpone(due: Int, until time: Int?, of id: SessionID) {
-        guard timers[id] == due else { return }
-        timers[id] = time
+        if recentIndex.timers[id] == due {
+            recentIndex.timers[id] = time
+        } else if compactingIndex.timers[id] == due {
+            compactingIndex.timers[id] = time
+        } else {
+            return
+        }
         if let index = recent[id]?.lastIndex(where: \.isRecord) {
             recent[id]?[index].postpone(until: time)
         } else if let index = compacting[id]?.lastIndex(where: \.isRecord) {
@@ -85,9 +124,13 @@ struct Tail {
         (compacting.isEmpty ? [] : compacting[id] ?? []) + (recent[id] ?? [])
     }
 
-    func forks(of id: SessionID) -> Set<SessionID> { forks[id.text] ?? [] }
+    func forks(of id: SessionID) -> Set<SessionID> {
+        (recentIndex.forks[id.text] ?? []).union(compactingIndex.forks[id.text] ?? [])
+    }
 
-    func sessions(ofUser user: String) -> Set<SessionID> { users[user] ?? [] }
+    func sessions(ofUser user: String) -> Set<SessionID> {
+        (recentIndex.users[user] ?? []).union(compactingIndex.users[user] ?? [])
+    }
 
     /// The sessions that are not in the tables.
     var newSessions: [SessionID] {
@@ -102,8 +145,13 @@ struct Tail {
 
     /// From now on everything recent is being compacted, and also what could not be compacted before.
     mutating func beginCompaction() {
-        compacting.merge(recent) { $0 + $1 }
-        recent = [:]
+        if compacting.isEmpty {
+            (compacting, compactingIndex) = (recent, recentIndex)
+        } else {
+            compacting.merge(recent) { $0 + $1 }
+            compactingIndex.merge(recentIndex)
+        }
+        (recent, recentIndex) = ([:], Index())
         recentCount = 0
         recentSize = 0
     }
@@ -111,20 +159,12 @@ struct Tail {
     /// What was being compacted is in the tables.
     ///
     /// - Parameter stuck: sessions that could not be compacted.
-    mutating func endCompaction(but stuck: Set<SessionID>) {
+    /// - Returns: what is not needed any longer.
+    mutating func endCompaction(but stuck: Set<SessionID>) -> ([SessionID: [Place]], Index) {
+        let ended = (compacting, compactingIndex)
         compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
-        forks = sessionsInTail(forks)
-        users = sessionsInTail(users)
-        if !timers.isEmpty { timers = timers.filter { hasSession($0.key) } }
-        if !performing.isEmpty { performing = performing.filter { hasSession($0) } }
-    }
-
-    private func hasSession(_ id: SessionID) -> Bool { recent[id] != nil || compacting[id] != nil }
-
-    private func sessionsInTail(_ index: [String: Set<SessionID>]) -> [String: Set<SessionID>] {
-        index.isEmpty
-            ? index
-            : index.mapValues { $0.filter { hasSession($0) } }.filter { !$0.value.isEmpty }
+        compactingIndex = stuck.isEmpty ? Index() : compactingIndex.filtered(stuck.contains)
+        return ended
     }
 
     /// Forgets the rows up to `seq`: they are in the tables. Visits all sessions, but only if there is something new to
@@ -138,6 +178,7 @@ struct Tail {
             return rest.isEmpty ? nil : rest
         }
         compacting = [:]
+        (recentIndex, compactingIndex) = (compactingIndex, Index())
         recentCount = recent.values.reduce(0) { $0 + $1.count }
         recentSize = recent.values.joined().reduce(0) { $0 + $1.size }
     }
