@@ -86,7 +86,7 @@ struct ServerLifetime {
         announce("\(program) listening on http://\(address) (store: \(storeAnnouncement))")
         if let console { announce("console: http://\(console)") }
         if let admin { announce("metrics: http://\(admin.address)/metrics") }
-        manager?.notify(.ready)
+        manager?.notifyOfStart()
     }
 
     private func announce(_ text: String) {
@@ -282,24 +282,34 @@ struct ServiceManager: Sendable, Equatable {
         }
     }
 
+    /// Says that the server is ready, as soon as the manager has room for that: it would end a server that does not.
+    func notifyOfStart() {
+        guard !notify(.ready) else { return }
+        Task { while (try? await Task.sleep(for: .milliseconds(100))) != nil, !notify(.ready) {} }
+    }
+
     /// Never blocks: if the manager does not read, the notification is lost.
-    func notify(_ state: State) {
+    ///
+    /// - Returns: `false` if it is lost because the manager has no room now.
+    @discardableResult
+    func notify(_ state: State) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let name = Array(socket.utf8)
-        guard name.count < MemoryLayout.size(ofValue: address.sun_path) else { return }
+        guard name.count < MemoryLayout.size(ofValue: address.sun_path) else { return true }
         withUnsafeMutableBytes(of: &address.sun_path) {
             $0.copyBytes(from: name[0] == UInt8(ascii: "@") ? [0] + name.dropFirst() : name)
         }
         let size = socklen_t(MemoryLayout<sockaddr_un>.offset(of: \.sun_path)! + name.count)
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         let text = Array(state.rawValue.utf8)
-        _ = withUnsafePointer(to: &address) {
+        let sent = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT), $0, size)
             }
         }
+        return sent >= 0 || errno != EAGAIN && errno != ENOBUFS
     }
 }

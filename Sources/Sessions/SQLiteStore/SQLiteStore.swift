@@ -147,10 +147,9 @@ public final class SQLiteStore: WritableStore {
         StoreDirectory.touch(StoreDirectory.backupMarker(in: directory))
     }
 
-    /// Forgets a later time that the store has had.
-    public func reset(clock time: Date) async throws(StoreError) {
-        let milliseconds = Int(exactly: (time.timeIntervalSince1970 * 1000).rounded()) ?? 0
-        try await writer.reset(clock: milliseconds)
+    public func reset(clock time: Date) async throws(StoreError) -> Bool {
+        try await writer.reset(clock: Int(exactly: (time.timeIntervalSince1970 * 1000).rounded()) ?? 0)
+        return true
     }
 
     public var sessionCount: Int { writer.sessionCount.load(ordering: .relaxed) }

@@ -152,7 +152,7 @@ import Testing
             event != .call || context.client.platform == "phone"
         }
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            screen.events = context.client.platform == "tv" ? [Event.rewind] : [Event.scan, Event.call]
+            screen.events = context.client.platform == "tv" ? ["rewind"] : ["scan", "call"]
         }
     }
 

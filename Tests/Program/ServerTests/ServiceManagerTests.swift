@@ -91,6 +91,16 @@ import TestSupport
         #expect(try await program.exit().code == 0)
     }
 
+    @Test func `a manager that had no room hears of the start as soon as it has`() async throws {
+        let manager = try Manager(name: "@coordinatord-\(UUID())")
+        manager.fill()
+        let program = try await start(["NOTIFY_SOCKET": manager.name])
+
+        while try await manager.next() != "READY=1" {}
+        program.signal(SIGTERM)
+        #expect(try await program.exit().code == 0)
+    }
+
     @Test func `a manager that is gone or does not read ends and delays nothing`() async throws {
         let manager = try Manager(name: "@coordinatord-\(UUID())")
         manager.fill()

@@ -110,9 +110,17 @@ import Testing
         let database = try await Database()
         let store = try await database.open()
         var stamp = SessionStamp.none
-        for _ in 0..<10 {
-            stamp = try await store.commit(.make(1), versions: 3, after: stamp)
-            try await database.terminateConnections()
+        for number in 1...30 {
+            // Nothing is committed for a moment if also the connection that was made anew is ended.
+            try await eventually {
+                do {
+                    stamp = try await store.commit(.make(1), versions: 1, after: stamp)
+                    return true
+                } catch StoreError.unavailable {
+                    return false
+                }
+            }
+            if number % 3 == 0 { try await database.terminateConnections() }
         }
 
         #expect(try await store.isCurrent(stamp, of: .make(1)))

@@ -45,7 +45,7 @@ import Testing
         store = try open()
         #expect(store.latestTime == far)
 
-        try await store.reset(clock: now)
+        #expect(try await store.reset(clock: now))
 
         await store.close()
         store = try open()

@@ -3,7 +3,6 @@ internal import Coordinators
 internal import FoundationEssentials
 internal import Glibc
 internal import JSONCoding
-internal import SQLiteStore
 internal import Sessions
 
 /// `sessions`: shows, exports, imports, restores and removes stored sessions.
@@ -31,11 +30,9 @@ struct SessionsCommand: AsyncParsableCommand {
         func run() async throws {
             let now = Date()
             let isReset = try await settings.store.write { store in
-                guard let store = store as? SQLiteStore else { return false }
-                do throws(StoreError) { try await store.reset(clock: now) } catch {
+                do throws(StoreError) { return try await store.reset(clock: now) } catch {
                     throw ExitCode.cannotStart(EX_IOERR, "the time cannot be written: \(error)")
                 }
-                return true
             }
             guard isReset else { throw ExitCode.cannotStart(EX_USAGE, "a shared store has the time of its database") }
             print("the time is \(now.timestamp)")

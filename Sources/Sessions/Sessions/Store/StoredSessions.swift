@@ -87,6 +87,15 @@ public protocol WritableStore: SessionStore {
     /// - Returns: those that exist already, and stay as they are.
     /// - Throws: the store's own kind of error, or `StoreError`.
     func insert(_ sessions: [StoredSession]) async throws -> Set<SessionID>
+
+    /// Forgets a later time that the store has had.
+    ///
+    /// - Returns: `false` if its time is not this machine's.
+    func reset(clock time: Date) async throws(StoreError) -> Bool
+}
+
+extension WritableStore {
+    public func reset(clock time: Date) async throws(StoreError) -> Bool { false }
 }
 
 /// Everything that a store keeps of a session, for an export or an import.
