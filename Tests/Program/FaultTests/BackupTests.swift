@@ -19,28 +19,13 @@ extension WaitingFaults {
             return (directory, "\(directory.path)/backups")
         }
 
-        static func start(_ directory: String, _ wrapper: [String]) throws -> Program {
+        static func start(_ directory: String, _ wrapper: [String], _ hold: Hold? = nil) throws -> Program {
             let command = [
                 try Program.server.path, "backup", "\(directory)/backups/copy", "--store",
                 "sqlite:\(directory)/store",
             ]
-            return try Program(URL(filePath: "/usr/bin/env"), wrapper + command)
-        }
-
-        /// Holds a command while it writes the file that it makes: before it come 16 of these calls at most, and a copy
-        /// of 40 sessions takes 50.
-        static let amidWriting = Hold.wrapper("pwrite64", at: 30)
-
-        /// Sends a signal to a command that is held, and waits for its end.
-        ///
-        /// - Returns: its exit code.
-        static func interrupt(_ program: Program, _ signal: Int32) async throws -> Int32 {
-            let tracer = try Hold.tracer(of: program)
-            program.signal(signal)
-            // It has begun to end, with this code. Its thread that is held keeps it until the tracer ends.
-            try await eventually { !program.isAlive }
-            kill(tracer, SIGKILL)
-            return try await program.end()
+            return try Program(
+                URL(filePath: "/usr/bin/env"), wrapper + command, environment: hold?.environment ?? [:])
         }
 
         static func files(in path: String) throws -> [String] {
@@ -61,10 +46,13 @@ extension WaitingFaults {
         func `a backup that is interrupted leaves nothing behind`(signal: Int32) async throws {
             let (directory, target) = try await BackupTests.prepare(sessions: 40)
 
-            let backup = try BackupTests.start(directory.path, BackupTests.amidWriting)
-            try await eventually { try BackupTests.files(in: target) != [] }
+            let hold = try await Hold.amidWriting()
+            let backup = try BackupTests.start(directory.path, [], hold)
+            try await hold.wait()
+            #expect(try BackupTests.files(in: target) != [])
+            backup.signal(signal)
 
-            #expect(try await BackupTests.interrupt(backup, signal) == 128 + signal)
+            #expect(try await backup.end() == 128 + signal)
             #expect(try BackupTests.files(in: target) == [])
         }
     }

@@ -184,25 +184,22 @@ extension Faults {
         @Test func `while a flush does not end, reads are answered`() async throws {
             let directory = TemporaryDirectory()
             try await ServerUnderTest(directory: directory.path).stop()
-            let server = try await ServerUnderTest(
-                directory: directory.path, wrapper: Hold.wrapper("fdatasync", at: 60))
+            let hold = try await Hold("fdatasync", at: 60)
+            let server = try await ServerUnderTest(directory: directory.path, environment: hold.environment)
             let client = BlockingClient(port: server.port)
             let session = try SessionUnderTest(client)
             async let posted: Void = [Poster(1, port: server.port, [session])].postUntilCut()
 
-            // Without the flush, no event is answered any more.
-            var count = -1
-            while count < session.count {
-                count = session.count
-                for _ in 0..<200 {
-                    #expect(client.call("GET", session.path, token: session.token)?.status == 200)
-                    #expect(client.call("GET", "/livez")?.status == 200)
-                }
+            try await hold.wait()
+            let count = session.count
+            for _ in 0..<200 {
+                #expect(client.call("GET", session.path, token: session.token)?.status == 200)
+                #expect(client.call("GET", "/livez")?.status == 200)
             }
-            try await Task.sleep(for: .milliseconds(300))
-            #expect(session.count == count, "no flush was held")
+            // Without the flush, no event is answered any more.
+            #expect(session.count == count)
 
-            try Hold.release(server.program)
+            try hold.release()
             try await eventually { session.count > count }
             client.disconnect()
             try await server.stop()
@@ -219,8 +216,8 @@ extension WaitingFaults {
     @Suite struct StalledDiskTests {
         @Test func `while the disk does not answer, the server is not ready and says why`() async throws {
             let directory = TemporaryDirectory()
-            let server = try await ServerUnderTest(
-                directory: directory.path, wrapper: Hold.wrapper("fdatasync", at: 60))
+            let hold = try await Hold("fdatasync", at: 60)
+            let server = try await ServerUnderTest(directory: directory.path, environment: hold.environment)
             let client = BlockingClient(port: server.port)
             let session = try SessionUnderTest(client)
             async let posted: Void = [Poster(1, port: server.port, [session])].postUntilCut()
@@ -230,7 +227,7 @@ extension WaitingFaults {
                 return reply?.status == 503 && reply?.text.contains("the disk has not completed a write") == true
             }
             let count = session.count
-            try Hold.release(server.program)
+            try hold.release()
 
             try await eventually { client.call("GET", "/readyz")?.status == 200 }
             // The commit that waited, or its repetition.

@@ -1,36 +1,30 @@
 import Foundation
-import Glibc
 import TestSupport
 
-/// Holds one system call of a program for as long as a test wants.
-enum Hold {
-    /// The command line that the program's is appended to.
-    ///
+/// Holds one call of a program that is started with `environment`, for as long as a test wants; see `Tests/HeldCalls`.
+struct Hold {
+    let environment: [String: String]
+    private let directory = TemporaryDirectory()
+    private var file: String { directory.path + "/held" }
+
     /// - Parameters:
-    ///   - call: the name of the system call, or several with commas in between.
+    ///   - call: `fdatasync` or `pwrite64`.
     ///   - number: which of the calls of one thread is held.
-    static func wrapper(_ call: String, at number: Int) -> [String] {
-        // Half an hour. Without --seccomp-bpf: after the tracer's end it would make all of these calls fail.
-        [
-            "strace", "-D", "-f", "-e", "trace=\(call)", "-e",
-            "inject=\(call):delay_enter=2000000000:when=\(number)", "-o", "/dev/null",
+    init(_ call: String, at number: Int) async throws {
+        environment = [
+            "LD_PRELOAD": try await Preloaded.holds, "HELD_CALL": call, "HELD_NUMBER": "\(number)",
+            "HOLD": directory.path + "/held",
         ]
     }
 
-    /// The program's tracer. When it is ended, what was held goes on.
-    static func tracer(of program: Program) throws -> pid_t {
-        let status = try String(contentsOfFile: "/proc/\(program.processID)/status", encoding: .utf8)
-        guard let match = status.firstMatch(of: /TracerPid:\s+(\d+)/), let id = pid_t(match.output.1), id > 0 else {
-            throw TestFailure("nothing traces the program: \(status)")
-        }
-        return id
-    }
+    /// Holds a command while it writes the file that it makes: before it come 16 of these calls at most, and a copy of 40
+    /// sessions takes 50.
+    static func amidWriting() async throws -> Hold { try await Hold("pwrite64", at: 30) }
 
-    static func release(_ program: Program) throws {
-        // The tracer may not have begun yet.
-        try waitUntil { !program.isAlive || (try? tracer(of: program)) != nil }
-        kill(try tracer(of: program), SIGKILL)
-    }
+    /// Waits until the call has come.
+    func wait() async throws { try await eventually { FileManager.default.fileExists(atPath: file) } }
+
+    func release() throws { try FileManager.default.removeItem(atPath: file) }
 }
 
 extension Program {

@@ -6,7 +6,7 @@ enum Preloaded {
     private static let directory = TemporaryDirectory()
     private static let compiled = (
         clock: compile("MovedClock/clock.c"), copies: compile("KillCopies/copies.c"),
-        unlocks: compile("FailedUnlocks/unlocks.c")
+        holds: compile("HeldCalls/holds.c"), unlocks: compile("FailedUnlocks/unlocks.c")
     )
 
     /// Changes time for a program.
@@ -14,6 +14,9 @@ enum Preloaded {
 
     /// Copies a directory before each call that changes a file.
     static var copies: String { get async throws { try await compiled.copies.value } }
+
+    /// Holds a call.
+    static var holds: String { get async throws { try await compiled.holds.value } }
 
     /// Fails to give up locks.
     static var unlocks: String { get async throws { try await compiled.unlocks.value } }

@@ -43,12 +43,13 @@ extension WaitingFaults {
             try await eventually { clients.allSatisfy { $0.count > 100 } }
 
             let before = clients.map(\.count)
+            let hold = try await Hold.amidWriting()
             let backup = try Program(
-                URL(filePath: "/usr/bin/env"),
-                BackupTests.amidWriting + [Program.server.path, "backup", copy, "--store", store])
+                try Program.server, ["backup", copy, "--store", store], environment: hold.environment)
+            try await hold.wait()
             // It is held until each has posted more.
             try await eventually { zip(clients, before).allSatisfy { $0.count > $1 + 5 } }
-            try Hold.release(backup)
+            try hold.release()
             let backedUp = try await backup.exit()
             try await server.kill()
             try await load
@@ -89,18 +90,20 @@ extension WaitingFaults {
             let (directory, target) = try await BackupTests.prepare(sessions: 40)
             #expect(try await BackupTests.start(directory.path, []).exit().code == 0)
 
-            let restore = try restore("\(target)/copy", BackupTests.amidWriting)
-            try await eventually {
-                try FileManager.default.fileExists(atPath: restored) && BackupTests.files(in: restored).count > 1
-            }
+            let hold = try await Hold.amidWriting()
+            let restore = try restore("\(target)/copy", hold: hold)
+            try await hold.wait()
+            #expect(try BackupTests.files(in: restored).count > 1)
+            restore.signal(signal)
 
-            #expect(try await BackupTests.interrupt(restore, signal) == 128 + signal)
+            #expect(try await restore.end() == 128 + signal)
             #expect(try BackupTests.files(in: restored) == ["lock"])
         }
 
-        private func restore(_ file: String, _ wrapper: [String] = []) throws -> Program {
+        private func restore(_ file: String, _ wrapper: [String] = [], hold: Hold? = nil) throws -> Program {
             let command = [try Program.server.path, "restore", file, "--store", "sqlite:\(restored)"]
-            return try Program(URL(filePath: "/usr/bin/env"), wrapper + command)
+            return try Program(
+                URL(filePath: "/usr/bin/env"), wrapper + command, environment: hold?.environment ?? [:])
         }
     }
 }

@@ -1,6 +1,8 @@
 // What operators' commands do with a store that outlives processes: read it (`StoreReader`), and change it
 // (`WritableStore`). Each kind of such a store implements both, so that commands need not know which kind it is.
 
+public import FoundationEssentials
+
 /// A store as commands read it, whether or not servers use it.
 ///
 /// Used by one thread at a time, which it blocks. It throws its own kind of error if it cannot be read; damage of
