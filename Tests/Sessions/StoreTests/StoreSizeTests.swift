@@ -56,7 +56,9 @@ import Testing
     /// Another program reads without a pause, so the log cannot be restarted.
     @Test func `a log that grows for another program is reported, and so is its end`() async throws {
         let reports = Mutex<[String]>([])
-        let store = try SQLiteStore(directory: directory.path) { report in reports.withLock { $0.append(report) } }
+        let store = try SQLiteStore(
+            directory: directory.path, report: { report in reports.withLock { $0.append(report) } }
+        ) { Issue.record("\($0)") }
         let id = try SessionID.make(1)
         try await flood(store, id, 1...10)
         var last = 10
