@@ -2,12 +2,13 @@
 
     checker.py HISTORY…        prints what is wrong with each file, and exits with 1 if anything is
 
-A history is a file of JSON lines about one session of the app `marks`, which keeps a log of all that has happened to it:
-version n shows a log of n − 1 entries. Times are seconds of one monotonic clock. Of each operation:
+A history is a file of JSON lines about one session of the app `marks`, which keeps a log of all that has happened to
+it: version n shows a log of n − 1 entries. Times are seconds of one monotonic clock. Of each operation:
 
     process   who: what one process does, it does one after the other
     op        create, join  the session is opened, or a device added
-              post          an event, with its `kind` and `mark`, its `key` if it had one, and `match` if it had If-Match
+              post          an event, with its `kind` and `mark`, its `key` if it had one, `match` if it had
+                            If-Match, and `later` if the state that it shows may be a later one than its own
               repeat        an event again under its `key`, after it was answered
               read          the state, asked for once, or waited for
               stream        a state that came by a stream, `stream`, that began at `start`
@@ -17,11 +18,11 @@ version n shows a log of n − 1 entries. Times are seconds of one monotonic clo
     start, end
     outcome   ok: carried out; failed: certainly not, and never; unknown: perhaps, perhaps later
     version, log, copy    the state of the answer. `copy` is there if the session's second log is not equal to the first
-    answer    a digest of the answer to an event with a key
+    digest    of the answer to an event with a key
 
-A kind of event is the first letter of its entry: `m` and `s` (slow) only add it. `w` begins work, whose outcome adds `W`,
-and `t` sets a timer, for after `delay` seconds, which adds `T`. `r` adds its entry and then throws, and `y` is a dry run.
-`d` is the entry for a device.
+A kind of event is the first letter of its entry: `m` and `s` (slow) only add it. `w` begins work, whose outcome adds
+`W`, and `t` sets a timer, for after `delay` seconds, which adds `T`. `r` adds its entry and then throws, `y` is a dry
+run, and `d` is the entry of a device.
 """
 
 import bisect
@@ -33,7 +34,6 @@ Anomaly = collections.namedtuple("Anomaly", "name, text")
 # Timers may be late by this, in seconds: one is promised, the rest is for a busy machine.
 LATE = 10
 HAS_OUTCOME = {"w": "W", "t": "T"}
-EVENTS = "mswt"
 
 
 class Session:
@@ -43,7 +43,7 @@ class Session:
         self.lines = sorted(lines, key=lambda line: line["end"])
         self.calm, self.late = calm, late
         self.shown = [line for line in self.lines if "version" in line]
-        self.events = {f"{line['kind']}{line['mark']}": line for line in self.lines if line["op"] == "post"}
+        self.events = {f"{line['kind']}{line['mark']}": line for line in self.lines if "mark" in line}
         self.anomalies = []
         # The longest time from which a timer was due and could fire until somebody saw that it had.
         self.latest = 0
@@ -54,7 +54,7 @@ class Session:
         self.made = {entry: number + 2 for number, entry in enumerate(self.final)}
         self.ends, self.newest = [], []
         for line in self.lines:
-            is_done = line["op"] == "post" and line["outcome"] == "ok"
+            is_done = "mark" in line and line["outcome"] == "ok"
             version = line.get("version", self.made.get(f"{line['kind']}{line['mark']}", 0) if is_done else 0)
             if version > (self.newest[-1][0] if self.newest else 0):
                 self.ends.append(line["end"])
@@ -78,17 +78,19 @@ class Session:
         for line in self.shown:
             version, log = line["version"], line["log"]
             if "copy" in line:
-                self.found("torn", f"{of(line)} shows {difference(log, line['copy'])} in one place and not in the other")
+                self.found("torn", f"{of(line)} shows {difference(log, line['copy'])} in one place only")
             first = states.setdefault(version, line)
             if first["log"] != log:
-                self.found("two-states", f"version {version} has {difference(first['log'], log)} for {of(first)} or {of(line)} only")
+                entries = difference(first["log"], log)
+                self.found("two-states", f"version {version} has {entries} for {of(first)} or {of(line)} only")
             elif first is line and len(log) != version - 1:
                 self.found("not-counted", f"{of(line)} shows {len(log)} entries in version {version}")
         before = None
         for version in sorted(states):
             line = states[version]
             if before and line["log"][:len(before["log"])] != before["log"]:
-                self.found("rewritten", f"{of(line)} has {difference(before['log'], line['log'])} where {of(before)} had something else")
+                entries = difference(before["log"], line["log"])
+                self.found("rewritten", f"{of(before)} and {of(line)} have different entries at one place: {entries}")
             before = line
 
     def entries(self):
@@ -101,8 +103,6 @@ class Session:
             if kind.isupper():
                 if kind not in HAS_OUTCOME.values() or cause not in self.final[:self.final.index(entry)]:
                     self.found("invented", f"{entry} is there, and not what causes it")
-            elif kind == "d":
-                continue
             elif entry not in self.events:
                 self.found("invented", f"{entry} is there, and nobody has posted it")
             elif self.events[entry]["outcome"] == "failed":
@@ -110,24 +110,22 @@ class Session:
         for entry, line in self.events.items():
             if line["outcome"] == "ok" and entry not in counts:
                 self.found("lost", f"{of(line)} was acknowledged, and {entry} is not there")
-        for line in self.lines:
-            if line["op"] == "join" and line["outcome"] == "ok" and f"d{line['number']}" not in counts:
-                self.found("lost", f"{of(line)} was acknowledged, and d{line['number']} is not there")
 
     def answers(self):
         """An answer shows its event, as the last one if it is the event's own, and is the same for each repetition."""
         first = {}
         for line in self.lines:
-            if line["op"] == "post" and line["outcome"] == "ok" and "log" in line:
+            if "mark" in line and line["outcome"] == "ok" and "log" in line:
                 entry = f"{line['kind']}{line['mark']}"
                 is_own = not line.get("later")
                 if entry not in line["log"] or is_own and line["log"][-1] != entry:
                     self.found("not-in-answer", f"{of(line)} shows {line['log'][-3:]} at its end")
                 elif "match" in line and is_own and line["version"] != line["match"] + 1:
-                    self.found("condition-ignored", f"{of(line)} was for version {line['match']}, and made {line['version']}")
-            if line["op"] in ("post", "repeat") and "answer" in line:
+                    versions = f"was for version {line['match']}, and made {line['version']}"
+                    self.found("condition-ignored", f"{of(line)} {versions}")
+            if line["op"] in ("post", "repeat") and "digest" in line:
                 known = first.setdefault(line["key"], line)
-                if known["answer"] != line["answer"]:
+                if known["digest"] != line["digest"]:
                     self.found("other-answer", f"{of(line)} got another answer than {of(known)}")
 
     def real_time(self):
@@ -173,7 +171,7 @@ class Session:
             if line["op"] == "stream-open":
                 last = seen.get(line["stream"])
                 if self.has_ended and (last["version"] if last else 0) < len(self.final) + 1:
-                    self.found("stream-stuck", f"the stream {line['stream']} of {line['process']} is open without the last version")
+                    self.found("stream-stuck", f"the stream {line['stream']} is open without the last version")
 
     def outcomes(self):
         """Work has one outcome; a timer fires once, not early, and not late while a server could fire it."""

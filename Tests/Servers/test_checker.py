@@ -36,7 +36,7 @@ class CheckerTests(unittest.TestCase):
 
     def test_a_history_without_faults(self):
         self.fine(
-            post("m1", 2, 3, "m1"), line("join", 3, 4, "m1 d2", "p2", number=2),
+            post("m1", 2, 3, "m1"), line("join", 3, 4, "m1 d2", "p2", kind="d", mark=2),
             post("w2", 5, 6, "m1 d2 w2"), post("t3", 5, 7, "m1 d2 w2 W2 t3", process="p2", delay=2),
             line("read", 8, 9, "m1 d2 w2 W2 t3"), post("m4", 9, 10, outcome="failed"),
             post("m5", 9, 20, outcome="unknown", process="p2"), line("history", 20, 21, "m1", "p1"),
@@ -61,7 +61,7 @@ class CheckerTests(unittest.TestCase):
         self.found("lost", post("m1", 2, 3), line("final", 4, 5, ""))
 
     def test_a_lost_device(self):
-        self.found("lost", line("join", 2, 3, number=2), line("final", 4, 5, ""))
+        self.found("lost", line("join", 2, 3, kind="d", mark=2), line("final", 4, 5, ""))
 
     def test_lost_although_it_was_seen(self):
         self.found("lost stale went-back", post("m1", 2, 3, "m1"), line("final", 4, 5, ""))
@@ -89,9 +89,9 @@ class CheckerTests(unittest.TestCase):
         self.found("condition-ignored", post("m1", 2, 9, "m1"), post("m2", 2, 9, "m1 m2", process="p2", match=1))
 
     def test_another_answer_to_a_key(self):
-        again = line("repeat", 4, 5, "m1", key="key-m1", answer="b")
-        self.found("other-answer", post("m1", 2, 3, "m1", answer="a"), again)
-        self.fine(post("m1", 2, 3, "m1", answer="a"), again | {"answer": "a"})
+        again = line("repeat", 4, 5, "m1", key="key-m1", digest="b")
+        self.found("other-answer", post("m1", 2, 3, "m1", digest="a"), again)
+        self.fine(post("m1", 2, 3, "m1", digest="a"), again | {"digest": "a"})
 
     def test_a_stale_read(self):
         self.found("stale", post("m1", 2, 3, "m1"), line("read", 4, 5, "", "p2"))
