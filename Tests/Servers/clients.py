@@ -389,7 +389,7 @@ class Watcher(Device):
                     continue
                 if message.get("event") == "state":
                     tag = message["id"]
-                    self.see(json.loads(message["data"]), start)
+                    self.see(json.loads(message["data"]), tag, start)
                 elif message.get("event") == "end":
                     self.session.counts.fault(f"{self.name}: the stream has ended: {message['data']}")
                 message = {}
@@ -399,9 +399,9 @@ class Watcher(Device):
             connection.close()
         return tag
 
-    def see(self, state, start):
+    def see(self, state, tag, start):
         line = shown(state)
-        self.session.note({"process": self.name, "op": "stream", "stream": self.open, "start": start,
+        self.session.note({"process": self.name, "op": "stream", "stream": self.open, "tag": tag, "start": start,
                            "end": self.session.now(), "outcome": "ok", **line})
         self.seen = line["version"]
 

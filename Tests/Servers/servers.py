@@ -220,7 +220,7 @@ class Replicas:
 
     def end(self):
         for server in self.servers:
-            server.process.kill()
+            server.kill()
         for cluster in self.places:
             try:
                 cluster.signal(signal.SIGKILL)

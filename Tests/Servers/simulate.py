@@ -158,6 +158,7 @@ class Run:
     def anomaly(self, name, text):
         with self.turn:
             self.anomalies.append((name, text))
+        self.is_ending.set()
         print(f"FOUND {name}: {text}", flush=True)
 
     # Faults
@@ -166,8 +167,7 @@ class Run:
         pick = random.Random(f"{self.options.seed} faults")
         options = self.options
         for pause, faults in plan(pick, options.seconds, options.faults, options.replicas, options.store):
-            time.sleep(pause)
-            if self.now() > options.seconds or self.anomalies:
+            if self.is_ending.wait(pause) or self.now() > options.seconds:
                 break
             self.calm[-1][1] = self.now()
             print(f"{self.now():8.1f} {', '.join(map(str, faults))}", flush=True)
@@ -178,7 +178,7 @@ class Run:
                 time.sleep(max(fault.seconds for fault in faults))
             self.wait_until_serving()
             self.calm.append([self.now(), None])
-        time.sleep(max(0, options.seconds - self.now()))
+        self.is_ending.wait(max(0, options.seconds - self.now()))
 
     def wait_until_serving(self):
         """Returns when every server commits."""
@@ -228,7 +228,7 @@ class Run:
         for thread in threads + watching:
             thread.start()
         while not session.is_over.wait(0.2):
-            if self.is_ending.is_set() or self.anomalies:
+            if self.is_ending.is_set():
                 session.is_over.set()
         for thread in threads:
             thread.join()

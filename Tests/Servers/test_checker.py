@@ -114,17 +114,17 @@ class CheckerTests(unittest.TestCase):
         self.found("went-back", post("m1", 2, 9, "m1"), line("drawn", 1, 4, "m1", "p2"), line("drawn", 1, 5, "", "p2"))
 
     def test_a_stream_that_goes_back(self):
-        stream = {"stream": "p2-1"}
-        self.found("went-back", post("m1", 2, 9, "m1"), line("stream", 2, 4, "m1", "p2", **stream),
-                   line("stream", 2, 5, "", "p2", **stream))
+        self.found("went-back", post("m1", 2, 9, "m1"), line("stream", 2, 4, "m1", "p2", stream="p2-1", tag='"2"'),
+                   line("stream", 2, 5, "", "p2", stream="p2-1", tag='"1"'))
 
     def test_a_stream_that_repeats(self):
-        stream = {"stream": "p2-1"}
-        self.found("stream-twice", post("m1", 2, 9, "m1"), line("stream", 2, 4, "m1", "p2", **stream),
-                   line("stream", 2, 5, "m1", "p2", **stream))
+        first = line("stream", 2, 4, "m1", "p2", stream="p2-1", tag='"2"')
+        self.found("stream-twice", post("m1", 2, 9, "m1"), first, first | {"end": 5})
+        self.fine(post("m1", 2, 9, "m1"), first, first | {"end": 5, "tag": '"2.7"'})
 
     def test_a_stream_without_the_last_version(self):
-        lines = [post("m1", 2, 9, "m1"), line("stream", 1, 3, "", "p2", stream="p2-1"), line("final", 10, 11, "m1")]
+        lines = [post("m1", 2, 9, "m1"), line("stream", 1, 3, "", "p2", stream="p2-1", tag='"1"'),
+                 line("final", 10, 11, "m1")]
         self.found("stream-stuck", *lines, line("stream-open", 1, 20, process="p2", stream="p2-1"))
         self.fine(*lines)
 
