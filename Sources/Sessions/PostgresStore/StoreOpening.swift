@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import Measures
 public import Postgres
 public import Sessions
 internal import Sodium
@@ -12,11 +13,7 @@ struct StoreOpening: Sendable {
     let sessionCount: Int
     /// Settings of the server because of which it may lose what it has acknowledged.
     let risks: [String]
-    /// The database's time in milliseconds since 1970, and this machine's then.
-    let clock: Int
-    let localClock: Date
-
-    var time: Date { Date(timeIntervalSince1970: TimeInterval(clock) / 1000) }
+    let clock: ClockReading
 }
 
 extension PostgresStore {
@@ -102,10 +99,9 @@ extension StoreOpening {
             try ReplicaQueries.register(state.replica, lanes: lanes, link)
             state.setLanes(lanes)
             sessionCount = try link.run(ReplicaQueries.count, within: .seconds(5)).integer(0, 0) ?? 0
-            let start = Date()
+            let start = MonotonicTime.nanosecondsOfUptime
             let time = try link.run(ReplicaQueries.time, within: .seconds(5))
-            localClock = start + Date().timeIntervalSince(start) / 2
-            clock = time.integer(0, 0) ?? 0
+            clock = ClockReading(milliseconds: time.integer(0, 0) ?? 0, askedAt: start)
             state.begin(generation: time.text(0, 1).flatMap { Int($0) } ?? 1, secret: secret)
         } catch {
             throw PostgresStoreError(error)

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import Measures
 internal import Postgres
 internal import Sessions
 internal import Synchronization
@@ -11,10 +12,10 @@ final class Upkeep: Sendable {
         var failure: String?
         /// Why the database refuses every commit, although it answers; `nil` if it does not.
         var refusal: String?
+        var clock: ClockReading
         /// Why the clock cannot be used; `nil` if it can.
-        var clock: String?
+        var clockFailure: String?
         var isRelaxed = false
-        var clockOffset: TimeInterval = 0
         /// The sessions to prune.
         var due: Set<SessionID> = []
         var ticks = 0
@@ -29,7 +30,7 @@ final class Upkeep: Sendable {
     private let queue = DispatchQueue(label: "coordinatord.postgres.upkeep")
     /// Only used on `queue`.
     private let link: Mutex<DatabaseLink>
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     let sessionCount: Atomic<Int>
 
     private static let interval = DispatchTimeInterval.seconds(1)
@@ -42,19 +43,24 @@ final class Upkeep: Sendable {
     /// How far the clocks may be apart, in seconds.
     static let clockLimit: TimeInterval = 10
 
-    init(sessionCount: Int, _ link: sending DatabaseLink, _ store: StoreState, _ retention: Retention) {
+    init(
+        sessionCount: Int, clock: ClockReading, _ link: sending DatabaseLink, _ store: StoreState,
+        _ retention: Retention
+    ) {
         self.sessionCount = Atomic(sessionCount)
         self.link = Mutex(link)
         self.store = store
         self.retention = retention
+        state = Mutex(State(clock: clock))
+        note(clock)
     }
 
     // MARK: - What it knows
 
-    var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
+    var clock: ClockReading { state.withLock { $0.clock } }
 
     /// Why the server is not ready.
-    var failure: String? { outage ?? state.withLock { $0.refusal ?? $0.clock } ?? durabilityFailure }
+    var failure: String? { outage ?? state.withLock { $0.refusal ?? $0.clockFailure } ?? durabilityFailure }
 
     /// Why the database cannot be used at all.
     var outage: String? { store.hasOldSecret ? StoreState.oldSecret : state.withLock { $0.failure } }
@@ -69,16 +75,13 @@ final class Upkeep: Sendable {
 
     func note(risks: [String]) { state.withLock { $0.isRelaxed = !risks.isEmpty } }
 
-    /// - Parameters:
-    ///   - stored: the database's time, in milliseconds since 1970.
-    ///   - local: this machine's time halfway between the question and the answer.
-    func note(clock stored: Int, local: Date) {
-        let offset = TimeInterval(stored) / 1000 - local.timeIntervalSince1970
-        let isFar = abs(offset) > Upkeep.clockLimit
-        let text = isFar ? "the clocks of this machine and of the database are \(Int(abs(offset))) seconds apart" : nil
+    private func note(_ clock: ClockReading) {
+        let distance = abs(clock.offset)
+        let isFar = distance > Upkeep.clockLimit
+        let text = isFar ? "the clocks of this machine and of the database are \(Int(distance)) seconds apart" : nil
         let isNews = state.withLock { state in
-            defer { (state.clockOffset, state.clock) = (offset, text) }
-            return isFar && state.clock == nil
+            defer { (state.clock, state.clockFailure) = (clock, text) }
+            return isFar && state.clockFailure == nil
         }
         if let text, isNews { store.report(text, false) }
     }
@@ -207,16 +210,14 @@ final class Upkeep: Sendable {
     /// Checks whether the database answers: twice, because the first try may only find that the connection was lost.
     private func checkDatabase(_ link: DatabaseLink) -> Bool {
         for isLast in [false, true] {
-            let start = Date()
+            let start = MonotonicTime.nanosecondsOfUptime
             do throws(PostgresError) {
                 let rows = try link.run(ReplicaQueries.time, within: .milliseconds(1500))
-                let end = Date()
+                let clock = rows.integer(0, 0).map { ClockReading(milliseconds: $0, askedAt: start) }
                 if let generation = rows.text(0, 1).flatMap({ Int($0) }) { store.note(generation: generation) }
                 if let secret = rows.text(0, 2) { store.note(secret: secret) }
                 // A slow answer says little about the clock.
-                if let stored = rows.integer(0, 0), end.timeIntervalSince(start) < 0.5 {
-                    note(clock: stored, local: start + end.timeIntervalSince(start) / 2)
-                }
+                if let clock, clock.duration < 0.5 { note(clock) }
                 if state.withLock({ state in
                     defer { state.failure = nil }
                     return state.failure != nil

@@ -72,7 +72,7 @@ public final class SessionHost: Sendable {
         if let now {
             self.clock = SteadyClock(startingAt: start, wall: now) { 0 }
         } else {
-            self.clock = SteadyClock(startingAt: start) { Date() + store.clockOffset }
+            self.clock = SteadyClock(startingAt: start) { store.now }
         }
         let behind = start.timeIntervalSince(now?() ?? Date())
         if behind > 1 {

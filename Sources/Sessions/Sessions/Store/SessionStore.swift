@@ -18,8 +18,8 @@ public protocol SessionStore: Sendable {
     /// may have another content than before.
     var generation: Int { get }
 
-    /// How much later the store's clock is than this machine's, in seconds. Servers that share a store share its time.
-    var clockOffset: TimeInterval { get }
+    /// The time of this machine. Servers that share a store share its time.
+    var now: Date { get }
 
     /// How many sessions there are, including ended and expired ones that are still kept.
     var sessionCount: Int { get }
@@ -270,7 +270,7 @@ extension SessionStore {
 
     public var generation: Int { 1 }
 
-    public var clockOffset: TimeInterval { 0 }
+    public var now: Date { Date() }
 
     public var pairings: (any PairingStore)? { nil }
 
