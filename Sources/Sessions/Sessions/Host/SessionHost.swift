@@ -71,7 +71,7 @@ public final class SessionHost: Sendable {
         self.live = Mutex(LiveSessions(usage, measures))
         // What the store has recorded is past: a clock that was set back since does not revive what has expired.
         let start = store.latestTime
-        let wall = now ?? { store.time ?? Date() }
+        let wall = now ?? { store.now }
         self.wall = wall
         self.clock =
             now == nil ? SteadyClock(startingAt: start, wall: wall) : SteadyClock(startingAt: start, wall: wall) { 0 }
