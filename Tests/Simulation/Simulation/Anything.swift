@@ -1,4 +1,4 @@
-import Coordinators
+package import Coordinators
 import JSONCoding
 
 /// What is common to the app's coordinators: they do what their scripts say.
@@ -91,7 +91,7 @@ final class Desk: Sendable {}
 
 extension App {
     /// The app whose coordinators do anything.
-    static func anything(_ setup: Setup, version: Int = 1) -> App {
+    package static func anything(_ setup: Setup, version: Int = 1) -> App {
         var dependencies = Dependencies()
         dependencies.register(Desk.self) { _ in Desk() }
         var limits = Limits()
@@ -181,10 +181,11 @@ extension Actor {
         return conduct.isPicky != true || name == me.name
     }
 
-    func perform(_ effect: AnyEffect, in context: EffectContext) throws -> AnySignal? {
+    func perform(_ effect: AnyEffect, in context: EffectContext) async throws -> AnySignal? {
         guard case .work(let number) = effect else { return nil }
         Table.current.note(callback: .perform)
         let spec = Table.current.effect(number)
+        if spec.hangs == true { try await Table.current.hold() }
         if spec.fails == true { throw Oddity() }
         guard let script = spec.script else { return nil }
         return .outcome(
@@ -375,7 +376,8 @@ extension Actor {
         case .endSessions: navigator.endSessions(ofUser: "user\(number)", number % 2 == 0 ? .others : .all)
         case .perform:
             issued.text = command.to.map { "w\($0)" } ?? "work"
-            let effect = EffectSpec(script: command.script, fails: command.isOn, length: command.at)
+            let effect = EffectSpec(
+                script: command.script, fails: command.isOn, length: command.at, hangs: command.hangs)
             navigator.perform(
                 AnyEffect.work(Table.current.number(of: effect)), id: command.to == nil ? nil : issued.text)
         case .schedule, .scheduleAt, .scheduleWhenIdle:
@@ -395,7 +397,7 @@ extension Actor {
         case .look:
             let stack = navigator.stack.count * 8 + (navigator.isPresenting ? 4 : 0)
             me.drawn = stack + (navigator.selectedTab == nil ? 0 : 2) + (navigator.visible == nil ? 0 : 1)
-            if navigator.isPending("work"), navigator.isDryRun || navigator.session.id.isEmpty { me.drawn += 1 }
+            if navigator.isPending("work") { me.drawn += 1 }
             return nil
         case .resolve:
             _ = try navigator.resolve(Desk.self)

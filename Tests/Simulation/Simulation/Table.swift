@@ -4,9 +4,9 @@ import Synchronization
 
 /// What stands beside the session: the scripts, of which events and coordinators have only the numbers, and what the
 /// coordinators of the walk's current transition have heard and asked for.
-final class Table: Sendable {
+package final class Table: Sendable {
     /// The table of the walk that is under way.
-    @TaskLocal static var current = Table()
+    @TaskLocal package static var current = Table()
 
     private struct State {
         var scripts = Numbered<[Command]>(first: [])
@@ -26,14 +26,20 @@ final class Table: Sendable {
     }
 
     private let state = Mutex(State())
+    /// What an effect that hangs waits for.
+    let hold: @Sendable () async throws -> Void
 
-    func number(of script: [Command]?) -> Int { script.map { script in state.withLock { $0.scripts[script] } } ?? 0 }
+    package init(hold: @escaping @Sendable () async throws -> Void = {}) {
+        self.hold = hold
+    }
+
+    package func number(of script: [Command]?) -> Int { script.map { script in state.withLock { $0.scripts[script] } } ?? 0 }
     func number(of conduct: Conduct?) -> Int { conduct.map { conduct in state.withLock { $0.conducts[conduct] } } ?? 0 }
     func number(of effect: EffectSpec) -> Int { state.withLock { $0.effects[effect] } }
     func script(_ number: Int) -> [Command] { state.withLock { $0.scripts.value(number) } }
     func conduct(_ number: Int) -> Conduct { state.withLock { $0.conducts.value(number) } }
     func effect(_ number: Int) -> EffectSpec { state.withLock { $0.effects.value(number) } }
-    var usage: Usage { state.withLock { $0.usage } }
+    package var usage: Usage { state.withLock { $0.usage } }
 
     /// A new number for a message.
     func tag() -> Int {
@@ -68,7 +74,7 @@ final class Table: Sendable {
     }
 
     /// Begins to note what happens in a transition.
-    func begin(isTrial: Bool) {
+    package func begin(isTrial: Bool) {
         state.withLock { state in
             state.isTrial = isTrial
             guard !isTrial else { return }
