@@ -219,7 +219,11 @@ final class Judge {
 
     private func judge(_ request: Request, _ entries: [HistoryEntry]) {
         guard case .history(let id, let token, let from) = request.call, let account = ledger[id] else { return }
-        let newest = min(from ?? account.last.number, account.last.number)
+        // Whatever has been committed meanwhile may be missing.
+        let newest = entries.first?.version ?? min(from ?? request.begin, request.begin)
+        if !(min(from ?? .max, request.begin)...min(from ?? .max, account.last.number)).contains(newest) {
+            find(.readable, "a history that begins elsewhere", "\(newest)")
+        }
         var expected = newest
         for entry in entries {
             if entry.version != expected {
@@ -235,6 +239,7 @@ final class Judge {
         let first = last.record.identity.access(of: SHA256Digest(of: token))?.firstVersion ?? 1
         if let oldest = entries.last, oldest.version < first { find(.access, "a history from before the token") }
         let oldest = max(first, max(1, last.number - walk.setup.versions + 1))
+        guard request.begin == last.number else { return }
         let kept = account.versions.filter { $0.number >= oldest - 15 }
         let bytes = kept.reduce(0) { $0 + $1.size }
         if bytes <= walk.setup.versionBytes, newest >= oldest, entries.count != newest - oldest + 1 {

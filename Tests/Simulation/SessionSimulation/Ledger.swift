@@ -138,7 +138,7 @@ final class Ledger: @unchecked Sendable {
         if before.record.ending != nil, version.record.ending == nil, !version.record.isEnd {
             find(.kept, "a session that is over goes on")
         }
-        guard let cause = version.cause, cause == "effect" || cause == "timer" else { return }
+        guard let cause = version.cause, cause == "effect" || cause == "timer", !version.record.isOver else { return }
         let over = before.pending.subtracting(version.pending)
         let work = before.record.work.filter { over.contains($0.pending.number) }
         // What ends with it may go as well.

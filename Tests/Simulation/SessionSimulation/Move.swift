@@ -210,8 +210,8 @@ package struct MoveGenerator {
         case .fail: break
         default:
             move.session = numbers.below(max(1, walk.ledger.accounts.count))
-            if !numbers.isOneIn(8), let living = numbers.choose(walk.livingSessions) { move.session = living }
-            if numbers.isOneIn(3) { move.device = numbers.below(8) }
+            if !numbers.isOneIn(16), let living = numbers.choose(walk.livingSessions) { move.session = living }
+            if numbers.isOneIn(4) { move.device = numbers.below(8) }
         }
         switch verb {
         case .event, .create, .fork, .pair, .signal, .signalUser:

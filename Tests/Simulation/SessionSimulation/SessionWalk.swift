@@ -248,7 +248,9 @@ extension SessionWalk {
         for request in requests { send(request) }
         if let cut = move.cut {
             scheduler.run(atMost: cut)
+            let answered = requests.map { $0.response }
             restart(kills: true)
+            for (request, response) in zip(requests, answered) { request.response = response }
         } else {
             scheduler.run()
         }
@@ -260,7 +262,7 @@ extension SessionWalk {
         let judge = Judge(self)
         for request in requests {
             judge.judge(request, isAlone: requests.count == 1 && !isTroubled, isTroubled: isTroubled)
-            learn(request)
+            learn(request, isCut: move.cut != nil)
         }
         ledger.findings += judge.findings
     }
@@ -310,7 +312,8 @@ extension SessionWalk {
                 ? .signal(id, signal, key: key) : .signalUser("user\(at % 3)", signal, key: key)
         }
         guard let held = holdings[id], !held.isEmpty else { return nil }
-        let holding = held[abs(move.device ?? 0) % held.count]
+        let identity = account.last.record.identity
+        let holding = move.device.map { held[abs($0) % held.count] } ?? held.last { identity.opens($0.token) } ?? held[0]
         let token = holding.token
         let version = max(0, account.last.number - abs(move.to ?? 0))
         switch move.verb {
@@ -345,9 +348,9 @@ extension SessionWalk {
     }
 
     /// What clients have learned from an answer.
-    private func learn(_ request: Request) {
+    private func learn(_ request: Request, isCut: Bool) {
         guard let response = request.response else {
-            if case .wait = request.call { waiting.append(request) }
+            if case .wait = request.call, !isCut { waiting.append(request) }
             return
         }
         let id = request.call.session

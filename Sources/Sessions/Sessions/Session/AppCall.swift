@@ -118,7 +118,7 @@ func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[U
     let call = AppCall(of: content.app, watch)
     let made = MadeText()
     let ending = await call.ending { () async throws(NavigationError) in
-        let text = try await content.text(observer: call)
+        let text = try await content.text(observer: watch.reportBlocking == nil ? nil : call)
         made.text.withLock { $0 = text }
     }
     return ending.map { made.text.withLock { $0 } }
