@@ -69,7 +69,7 @@ final class Judge {
                 find(.kept, "a session was ended, and goes on")
             }
             if case .withdraw(let id, _, _) = request.call, let key = request.call.withdrawnKey,
-                ledger[id]?.kept(key, walk.setup.answers) == nil
+                isAlone ? ledger[id]?.kept(key, walk.setup.answers) == nil : ledger[id]?.hasKept(key) != true
             {
                 find(.kept, "a key was withdrawn, and that is not kept")
             }
@@ -98,7 +98,7 @@ final class Judge {
         // The question is committed, not the event.
         case .refused(.answerFirst, _): return
         case .notApplied, .storageFull:
-            if !isTroubled, walk.setup.room == 0 {
+            if !isTroubled, walk.setup.room == 0, !waitsForSweep(request) {
                 find(.kept, "\(request.call.verb): \(word), though the store is sound", "\(error)")
             }
         case .damaged, .deadlineExceeded, .incompatible, .newerApp:
@@ -113,6 +113,18 @@ final class Judge {
         }
     }
 
+    /// Whether the key of a creation has made a session that is not kept any longer, but not forgotten yet either.
+    private func waitsForSweep(_ request: Request) -> Bool {
+        switch request.call {
+        case .create, .fork:
+            ledger.accounts.contains { account in
+                !account.isForgotten && account.last.record.keptUntil <= now
+                    && account.answers.contains { $0.answer.key == request.call.keptKey }
+            }
+        default: false
+        }
+    }
+
     private func judge(_ request: Request, _ outcome: Outcome, _ made: Made) {
         guard let id = request.call.session, let account = ledger[id] else {
             return find(.kept, "an outcome without a session")
@@ -120,8 +132,8 @@ final class Judge {
         let verb = request.call.verb
         switch outcome {
         case .applied(let applied):
-            let version = made.versions.last { $0.account === account }?.version
-            if let version {
+            let own = made.versions.filter { $0.account === account && !$0.version.record.isOver }.map(\.version)
+            if let version = own.last {
                 check(applied.state, is: version, of: account, verb)
             } else {
                 check(applied.state, isOneSince: request.begin, of: account, verb)
@@ -147,10 +159,11 @@ final class Judge {
     }
 
     private func checkKept(_ answer: StoredAnswer, of id: SessionID, _ verb: String) {
-        guard let kept = ledger[id]?.answers.last(where: { $0.answer.key == answer.key })?.answer else {
-            return find(.once, "\(verb): an answer of nobody")
-        }
-        if kept.body != answer.body || kept.version != answer.version { find(.once, "\(verb): another answer") }
+        let kept = ledger[id]?.answers.filter { $0.answer.key == answer.key }.map(\.answer) ?? []
+        if kept.isEmpty { return find(.once, "\(verb): an answer of nobody") }
+        // The body may be dropped.
+        let isKept = kept.contains { $0.version == answer.version && (answer.body ?? $0.body) == $0.body }
+        if !isKept { find(.once, "\(verb): another answer") }
     }
 
     private func judge(_ request: Request, _ created: CreatedSession, _ made: Made) {
@@ -340,6 +353,8 @@ final class Judge {
                 ?? (version.record.expiresAt.map { $0 <= now } == true ? "expired" : nil)
         switch request.call {
         case .signal, .signalUser:
+            // The first answer to a signal is repeated as long as the session is in memory.
+            if end == "expired", let key = request.call.keptKey, account.hasKept(key) { return nil }
             if isGone { return end.map { ["unknownSession", $0] } ?? ["unknownSession"] }
             return end.map { [$0] } ?? ["let in"]
         case .pair(let text, _, _):

@@ -64,6 +64,9 @@ final class Ledger: @unchecked Sendable {
             StoredAnswer.newest(limit, of: answers.reversed().map(\.answer)) { $0.key }
         }
 
+        /// Whether an answer was ever kept under the key.
+        func hasKept(_ key: String) -> Bool { answers.contains { $0.answer.key == key } }
+
         func kept(_ key: String, _ limit: Int) -> StoredAnswer? { kept(limit).first { $0.key == key } }
     }
 
@@ -100,10 +103,9 @@ final class Ledger: @unchecked Sendable {
     }
 
     private func keep(_ change: SessionChange, _ current: Int, _ isAnswered: Bool, _ now: Date) {
-        if self[change.id]?.isForgotten == true {
-            find(.order, "a session that was forgotten has come back")
-        }
         let account = self[change.id] ?? add(change.id)
+        // The key of its creation, which its id is derived from, may create another one.
+        if account.isForgotten { (account.isForgotten, account.versions, account.answers) = (false, [], []) }
         if let answer = change.answer {
             if account.kept(answer.key, retention.answers) != nil {
                 find(.once, "two commits under one key", "\(account.name) \(answer.key)")

@@ -381,7 +381,8 @@ extension SessionWalk {
             guard let id, let token = request.call.token else { return }
             add(Code(text: pairing.code.text, session: id, issuer: token, expiresAt: pairing.expiresAt))
         case .watching(let watch):
-            guard let id, let token = request.call.token else { return }
+            // A stream ends with its server.
+            guard let id, let token = request.call.token, !isCut else { return }
             viewers.append(Viewer(watch: watch, session: id, token: token, seen: 0))
         default: break
         }
