@@ -96,7 +96,9 @@ final class Ledger: @unchecked Sendable {
             let current = account.map { $0.isForgotten ? 0 : $0.last.number } ?? 0
             let isConflict = conflicts.contains { $0.id == change.id }
             if isConflict != (change.expected.version != current) {
-                find(.order, isConflict ? "a conflict with nobody" : "a commit from an old version")
+                find(
+                    .order, isConflict ? "a conflict with nobody" : "a commit from an old version",
+                    "\(account?.name ?? "new"): from \(change.expected.version) to \(change.record?.version ?? 0), now \(current)")
             }
             if !isConflict { keep(change, current, isAnswered, now) }
         }

@@ -53,7 +53,9 @@ final class SteeredStore: SessionStore, @unchecked Sendable {
         }
         if let failure { return .failure(failure) }
         let inner = inner
-        let outcome = isOutside ? scheduler.outside { await inner.commit(changes) } : await inner.commit(changes)
+        // No other job may run before the ledger has it, so this does not suspend.
+        let memory = inner as? MemoryStore
+        let outcome = memory?.commit(changes) ?? scheduler.outside { await inner.commit(changes) }
         if case .success(let conflicts) = outcome {
             ledger.note(changes, conflicts, isAnswered: fate == .done, at: scheduler.now)
         }
