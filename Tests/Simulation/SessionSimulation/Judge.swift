@@ -53,7 +53,7 @@ final class Judge {
         }
         if isAlone { checkAccess(request, response) }
         switch response {
-        case .failed(let error): judge(request, error, made, isTroubled)
+        case .failed(let error): judge(request, error, made, isAlone, isTroubled)
         case .outcome(let outcome): judge(request, outcome, made)
         case .created(let created): judge(request, created, made)
         case .state(let state): judge(request, state, made, isAlone)
@@ -89,7 +89,9 @@ final class Judge {
         }
     }
 
-    private func judge(_ request: Request, _ error: SessionError, _ made: Made, _ isTroubled: Bool) {
+    private func judge(
+        _ request: Request, _ error: SessionError, _ made: Made, _ isAlone: Bool, _ isTroubled: Bool
+    ) {
         let word = Response.word(of: error)
         switch error {
         case .unknownOutcome:
@@ -101,12 +103,12 @@ final class Judge {
             if !isTroubled, walk.setup.room == 0, !waitsForSweep(request) {
                 find(.kept, "\(request.call.verb): \(word), though the store is sound", "\(error)")
             }
+        case .newerApp where walk.isNewer(request.call.session): break
         case .damaged, .deadlineExceeded, .incompatible, .newerApp:
             find(.kept, "\(request.call.verb): \(word)", "\(error)")
-        case .refused(.invariantViolated(let violation), _):
-            _ = violation
         default: break
         }
+        if isAlone { checkRefusal(request, error) }
         // A fork that has to end with its origin is made, and ended.
         guard made.versions.isEmpty, made.answers.isEmpty else {
             return find(.kept, "\(request.call.verb): \(word) has changed something", "\(error)")
@@ -266,9 +268,56 @@ final class Judge {
 
     private func check(_ state: SessionState, is version: Ledger.Version, of account: Ledger.Account, _ verb: String) {
         if state.version != version.number { find(.kept, "\(verb): another version") }
-        if state.navigation.encoded != version.text {
+        if state.navigation.encoded != version.text, !isShownByOther(state, version) {
             find(.readable, "\(verb): another state", "\(account.name) version \(version.number)")
         }
+    }
+
+    /// Whether another edition of the app has saved the version, and this one shows the state.
+    private func isShownByOther(_ state: SessionState, _ version: Ledger.Version) -> Bool {
+        guard version.record.appVersion != walk.app.version else { return false }
+        return SessionWalk.navigation(of: version, walk.app)?.encoded == state.navigation.encoded
+    }
+
+    /// A refusal of a request that came alone names what is so.
+    private func checkRefusal(_ request: Request, _ error: SessionError) {
+        guard let id = request.call.session, let account = ledger[id] else { return }
+        guard let before = account.versions.last(where: { $0.number <= request.begin }) else { return }
+        let tokens = before.record.identity.tokens
+        let kept = request.call.keptKey.flatMap { account.kept($0, walk.setup.answers) }
+        let fault: Bool
+        switch error {
+        case .tooManyTokens: fault = tokens.count < AccessToken.limit
+        case .lastToken: fault = tokens.count > 1
+        case .unknownToken:
+            guard case .revoke(_, _, let number) = request.call else { return }
+            fault = tokens.contains { $0.number == number }
+        case .stale:
+            guard case .oneOf(let tags)? = request.call.condition else {
+                return find(.order, "stale without If-Match")
+            }
+            fault = tags.contains { $0.version == before.number }
+        case .keyReused: fault = kept == nil || kept?.fingerprint == request.call.fingerprint
+        case .keyWithdrawn: fault = kept == nil || kept?.body != nil
+        case .answerForgotten: fault = kept == nil
+        case .unknownVersion:
+            guard case .past(_, let token, let version) = request.call else { return }
+            let first = before.record.identity.access(of: SHA256Digest(of: token))?.firstVersion ?? 1
+            let isSmall = account.versions.reduce(0) { $0 + $1.size } <= walk.setup.versionBytes
+            fault = isSmall && version >= first && version > before.number - walk.setup.versions
+        case .refused(let refusal, _):
+            guard case .event(_, let token, let event, _, _) = request.call else { return }
+            if let kept, kept.fingerprint == request.call.fingerprint {
+                return find(.once, "an event with a kept answer is refused")
+            }
+            switch next(event, on: before, by: token, at: now) {
+            case .failure(let other)? where Oracle.word(other) == Oracle.word(refusal): return
+            case nil: return
+            default: fault = true
+            }
+        default: return
+        }
+        if fault { find(.kept, "\(request.call.verb): \(Response.word(of: error)), which is not so") }
     }
 
     private func check(
@@ -468,6 +517,11 @@ final class Judge {
 }
 
 extension SessionWalk {
+    /// Whether a newer edition than the one that runs has saved the session.
+    func isNewer(_ id: SessionID?) -> Bool {
+        id.flatMap { ledger[$0]?.last.record.appVersion }.map { $0 > app.version } ?? true
+    }
+
     /// The result of a transition, without the host.
     func result(of run: consuming TransitionRun) -> Result<TransitionResult, NavigationError> {
         let running = Running(run)
@@ -518,6 +572,14 @@ extension Outcome {
 }
 
 extension Call {
+    /// Its `If-Match`.
+    var condition: VersionCondition? {
+        switch self {
+        case .event(_, _, _, let condition, _), .preview(_, _, _, let condition): condition
+        default: nil
+        }
+    }
+
     /// Its name in findings.
     var verb: String { "\(self)".prefix { $0 != "(" }.description }
 

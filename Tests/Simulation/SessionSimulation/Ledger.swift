@@ -32,6 +32,8 @@ final class Ledger: @unchecked Sendable {
         var cause: String? { record.note?.cause }
         var number: Int { record.version }
         var pending: Set<Int> { Set(record.work.map(\.pending.number)) }
+        /// The effects and clean-ups under way.
+        var effects: Set<Int> { Set(record.work.filter { $0.pending.due == nil }.map(\.pending.number)) }
     }
 
     /// A session.
@@ -139,6 +141,9 @@ final class Ledger: @unchecked Sendable {
 
     private func check(_ version: Version, after before: Version, _ account: Account) {
         if before.record.isEnd { find(.kept, "a session that has ended has another version") }
+        if let older = before.record.appVersion, let newer = version.record.appVersion, newer < older {
+            find(.kept, "an older build has changed a newer session")
+        }
         if before.record.ending != nil, version.record.ending == nil, !version.record.isEnd {
             find(.kept, "a session that is over goes on")
         }
@@ -155,6 +160,29 @@ final class Ledger: @unchecked Sendable {
         }
         if let expiresAt = version.record.expiresAt, expiresAt != before.record.expiresAt {
             find(.kept, "the session's own work prolongs its life", account.name)
+        }
+    }
+
+    /// How much there was of a session at some time.
+    struct Mark {
+        let versions: [Version]
+        let answers: [(answer: StoredAnswer, request: Int?)]
+        let isForgotten: Bool
+    }
+
+    var marks: [Mark] {
+        accounts.map { Mark(versions: $0.versions, answers: $0.answers, isForgotten: $0.isForgotten) }
+    }
+
+    /// A backup of that time was restored: what came later is gone.
+    func goBack(to marks: [Mark]) {
+        for (index, account) in accounts.enumerated() {
+            guard index < marks.count else {
+                account.isForgotten = true
+                continue
+            }
+            (account.versions, account.answers) = (marks[index].versions, marks[index].answers)
+            account.isForgotten = marks[index].isForgotten
         }
     }
 

@@ -9,7 +9,7 @@ package struct Move: Codable, Hashable, Simplifiable {
     package enum Verb: String, Codable, Sendable, CaseIterable {
         case create, event, repeated, read, content, preview, watch, unwatch, wait, withdraw, outcome
         case openPairing, pair, revoke, history, past, fork, end, signal, signalUser
-        case sweep, compact, kill, restart, fail, heal, advance, leap
+        case sweep, compact, backUp, goBack, move, kill, restart, update, fail, heal, advance, leap, finish
     }
 
     package var verb: Verb
@@ -141,7 +141,8 @@ package struct MoveGenerator {
         case .event: 64
         case .create: 4
         case .read: 4
-        case .kill, .restart, .sweep, .compact, .fail, .end, .leap, .fork, .signalUser: weight / 4
+        case .finish: 0
+        case .kill, .restart, .sweep, .compact, .backUp, .goBack, .move, .update, .fail, .end, .leap, .fork, .signalUser: weight / 4
         case .heal: 16
         default: weight
         }
@@ -196,6 +197,8 @@ package struct MoveGenerator {
         case .unwatch: walk.hasWatches
         case .repeated: walk.hasRepeatable
         case .pair: walk.hasCodes
+        case .compact, .backUp, .move: walk.setup.store == .sqlite
+        case .goBack: walk.hasBackup
         default: true
         }
     }
@@ -204,7 +207,8 @@ package struct MoveGenerator {
         var move = Move(verb)
         move.at = numbers.below(8)
         switch verb {
-        case .sweep, .compact, .kill, .restart, .heal: move.at = nil
+        case .sweep, .compact, .backUp, .goBack, .move, .kill, .restart, .heal, .finish: move.at = nil
+        case .update: move.at = numbers.below(Edition.allCases.count)
         case .advance: move.at = [10, 250, 300, 1000, 1500, 4000][numbers.below(6)]
         case .leap: move.at = 1000 * [20, 61, 400, 4000][numbers.below(4)]
         case .fail: break
@@ -250,7 +254,9 @@ extension Move {
     /// Whether it asks the host for something, so that it can be sent beside others.
     var isRequest: Bool {
         switch verb {
-        case .sweep, .compact, .kill, .restart, .fail, .heal, .advance, .leap, .unwatch: false
+        case .sweep, .compact, .backUp, .goBack, .move, .kill, .restart, .update, .fail, .heal, .advance, .leap, .finish,
+            .unwatch:
+            false
         default: true
         }
     }

@@ -70,9 +70,10 @@ package enum SessionSimulation {
             begin(setup, scheduler) { walk in
                 if traces { report.trace.append("seed \(seed) \(setup.text)") }
                 for number in 1...max(1, count) {
-                    let move = generator.move(for: walk)
+                    let isLast = number == count
+                    let move = isLast ? Move(.finish) : generator.move(for: walk)
                     taken.append(move)
-                    let findings = walk.take(move, checksAll: number % 20 == 0 || number == count)
+                    let findings = walk.take(move, checksAll: number % 20 == 0 || isLast)
                     if traces { report.trace.append("\(number) \(move.text) \(walk.outcome) \(walk.digest)") }
                     report.answers[walk.outcome.filter { !$0.isNumber }, default: 0] += 1
                     for finding in findings

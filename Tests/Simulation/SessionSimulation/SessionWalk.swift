@@ -41,7 +41,8 @@ final class SessionWalk: @unchecked Sendable {
     let scheduler: Scheduler
     let table: Table
     let ledger: Ledger
-    let app: App
+    /// The edition that runs.
+    private(set) var app: App
     private let files: StoreFiles?
     private let dice: Dice
     private(set) var store: SteeredStore
@@ -60,13 +61,15 @@ final class SessionWalk: @unchecked Sendable {
     /// Since when nothing keeps timers and effects from going on.
     private(set) var calmSince = 0
     private(set) var isFailing = false
+    /// What the ledger had when the last backup was made.
+    private var backup: [Ledger.Mark]?
     private(set) var outcome = ""
     private(set) var refusedCount = 0
     private var states: [SessionID: (version: Int, state: NavigationState)] = [:]
 
     init?(_ setup: SessionSetup, _ scheduler: Scheduler, _ table: Table) {
         (self.setup, self.scheduler, self.table) = (setup, scheduler, table)
-        app = .anything(setup.app)
+        app = .anything(setup.app, .first)
         let retention = Retention(
             versions: setup.versions, answers: setup.answers, versionBytes: setup.versionBytes,
             answerBytes: setup.answerBytes)
@@ -136,6 +139,7 @@ final class SessionWalk: @unchecked Sendable {
     var hasWatches: Bool { !viewers.isEmpty }
     var hasRepeatable: Bool { !repeatable.isEmpty }
     var hasCodes: Bool { !codes.isEmpty }
+    var hasBackup: Bool { backup != nil }
 
     private func account(_ number: Int?) -> Ledger.Account? {
         let accounts = ledger.accounts
@@ -208,12 +212,45 @@ extension SessionWalk {
             calmSince = scheduler.time
         case .kill: restart(kills: true)
         case .restart: restart(kills: false)
+        case .update:
+            let editions = Edition.allCases
+            table.edition = editions[abs(move.at ?? 0) % editions.count]
+            app = .anything(setup.app, table.edition)
+            states = [:]
+            restart(kills: false)
+        case .backUp: if files?.backUp() == true { backup = ledger.marks }
+        case .goBack:
+            guard let backup else { break }
+            restart(from: .backup)
+            ledger.goBack(to: backup)
+            states = [:]
+        case .move: restart(from: .export)
+        case .finish: finish()
         case .unwatch:
             if !viewers.isEmpty { viewers.remove(at: abs(move.at ?? 0) % viewers.count).watch.cancel() }
         default: break
         }
         scheduler.run()
         outcome = "-"
+    }
+
+    /// Lets everything come to its end, then begins again.
+    private func finish() {
+        isFailing = false
+        (store.failure, store.failsToRead) = (nil, false)
+        calmSince = scheduler.time
+        let before = ledger.accounts.map { $0.versions.last?.effects ?? [] }
+        // Longer than two attempts of an effect that hangs, and six of its outcome.
+        scheduler.advance(by: 130_000)
+        if setup.room == 0 {
+            for (account, effects) in zip(ledger.accounts, before) where !account.isForgotten {
+                guard account.end(at: scheduler.now) == nil, navigation(of: account) != nil else { continue }
+                if !account.last.effects.isDisjoint(with: effects) {
+                    ledger.find(.once, "an effect has no outcome", account.name)
+                }
+            }
+        }
+        restart(kills: true)
     }
 
     /// Carries out what ends when the jobs have run.
@@ -428,13 +465,16 @@ extension SessionWalk {
         store.isDead = true
     }
 
-    func restart(kills: Bool) {
+    /// Where the store of the next process comes from.
+    enum Source { case files, backup, export }
+
+    func restart(kills: Bool = false, from source: Source = .files) {
         stop(kills: kills)
         // Codes are in the memory of a server.
         for index in codes.indices { codes[index].isSpent = true }
         var inner = store.inner
         if let files {
-            guard let opened = files.reopen(inner, kills: kills, scheduler) else {
+            guard let opened = files.reopen(inner, kills: kills, from: source, scheduler) else {
                 return ledger.find(.readable, "the store cannot be opened again")
             }
             inner = opened
@@ -470,7 +510,10 @@ final class StoreFiles {
     }
 
     /// - Parameter kills: whether the files are left as the last commit has left them, as by a process that is killed.
-    func reopen(_ store: any SessionStore, kills: Bool, _ scheduler: Scheduler) -> SQLiteStore? {
+    func reopen(
+        _ store: any SessionStore, kills: Bool, from source: SessionWalk.Source, _ scheduler: Scheduler
+    ) -> SQLiteStore? {
+        if source != .files { return replace(store, from: source, scheduler) }
         let before = path
         if kills {
             number += 1
@@ -482,6 +525,56 @@ final class StoreFiles {
         scheduler.outside { await store.close() }
         if kills { try? FileManager.default.removeItem(atPath: before) }
         return open()
+    }
+
+    private var backup: String { "\(root)/backup" }
+
+    /// - Returns: whether there is a backup now.
+    func backUp() -> Bool {
+        try? FileManager.default.removeItem(atPath: backup)
+        guard let snapshot = try? StoreSnapshot(directory: path) else { return false }
+        return (try? snapshot.copy(to: backup, as: .backup) { _, _ in }) != nil
+    }
+
+    /// Goes on with the backup, or with a new store that has got everything from this one.
+    private func replace(
+        _ store: any SessionStore, from source: SessionWalk.Source, _ scheduler: Scheduler
+    ) -> SQLiteStore? {
+        let before = path
+        number += 1
+        if source == .backup {
+            try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try? FileManager.default.copyItem(atPath: backup, toPath: "\(path)/sessions.sqlite")
+        }
+        guard let next = open() else { return nil }
+        let isComplete = scheduler.outside {
+            defer { try? FileManager.default.removeItem(atPath: before) }
+            guard source == .export else {
+                await store.close()
+                return true
+            }
+            return await StoreFiles.move(before, to: next, closing: store)
+        }
+        return isComplete ? next : nil
+    }
+
+    private static func move(_ directory: String, to store: SQLiteStore, closing old: any SessionStore) async -> Bool {
+        do {
+            let snapshot = try StoreSnapshot(directory: directory)
+            var last: SessionID?
+            while true {
+                let page = try snapshot.page(after: last)
+                guard let end = page.sessions.last else { break }
+                let sessions = try snapshot.contents(of: page.sessions[...]).compactMap { try $0.value.get() }
+                _ = try await store.insert(sessions)
+                last = end
+            }
+            await old.close()
+            return true
+        } catch {
+            await old.close()
+            return false
+        }
     }
 
     func remove(_ store: any SessionStore, _ scheduler: Scheduler) {

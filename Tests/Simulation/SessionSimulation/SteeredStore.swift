@@ -111,9 +111,12 @@ final class SteeredStore: SessionStore, @unchecked Sendable {
     }
 
     func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
-        let swept = try await read { (inner) async throws(StoreError) in try await inner.sweep(at: now, limit: limit) }
-        ledger.forget(swept, at: now)
-        return swept
+        let ledger = ledger
+        return try await read { (inner) async throws(StoreError) in
+            let swept = try await inner.sweep(at: now, limit: limit)
+            ledger.forget(swept, at: now)
+            return swept
+        }
     }
 
     func dueTimers(at now: Date, limit: Int) async throws(StoreError) -> [DueTimer] {

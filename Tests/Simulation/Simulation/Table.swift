@@ -13,6 +13,7 @@ package final class Table: Sendable {
         var conducts = Numbered<Conduct>(first: Conduct())
         var effects = Numbered<EffectSpec>(first: EffectSpec())
         var usage = Usage()
+        var edition = Edition.first
         /// Whether nothing is noted, because the transition is only a trial.
         var isTrial = false
         /// The coordinator that is being called.
@@ -40,6 +41,12 @@ package final class Table: Sendable {
     func conduct(_ number: Int) -> Conduct { state.withLock { $0.conducts.value(number) } }
     func effect(_ number: Int) -> EffectSpec { state.withLock { $0.effects.value(number) } }
     package var usage: Usage { state.withLock { $0.usage } }
+
+    /// The edition of the app that runs.
+    package var edition: Edition {
+        get { state.withLock(\.edition) }
+        set { state.withLock { $0.edition = newValue } }
+    }
 
     /// A new number for a message.
     func tag() -> Int {

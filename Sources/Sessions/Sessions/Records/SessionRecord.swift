@@ -70,6 +70,9 @@ public struct SessionRecord: Sendable {
     /// As `NavigationState.encoded` writes it; `nil` for the session's end.
     package var savedState: JSON? { content?.state }
 
+    /// The version of the app that saved the state; `nil` for the session's end.
+    package var appVersion: Int? { content?.state["version"]?.integer }
+
     /// Whether the session ended with this version.
     public var isEnd: Bool { content == nil }
 
