@@ -27,24 +27,29 @@ final class Judge {
         var answers: [(account: Ledger.Account, answer: StoredAnswer)] = []
     }
 
-    private func made(by request: Int) -> Made {
+    private func made(by request: Request) -> Made {
         var made = Made()
         for account in ledger.accounts {
-            for version in account.versions.reversed() where version.request == request {
-                // A session that is loaded is completed, whoever loads it.
-                let isRestoration = version.number > 1 && version.record.note.map { $0.event == nil } == true
-                if !isRestoration { made.versions.insert((account, version), at: 0) }
+            for version in account.versions.reversed() where version.request == request.number {
+                if !isRestoration(version, request) { made.versions.insert((account, version), at: 0) }
             }
-            for (answer, maker) in account.answers where maker == request { made.answers.append((account, answer)) }
+            for (answer, maker) in account.answers where maker == request.number { made.answers.append((account, answer)) }
         }
         return made
+    }
+
+    /// Whether a version was only made because a session that another edition has saved was loaded, whoever loaded it.
+    private func isRestoration(_ version: Ledger.Version, _ request: Request) -> Bool {
+        guard let event = version.record.event else { return false }
+        if case .event(_, _, let posted, _, _) = request.call, posted.type == event { return false }
+        return ["migrate", "restore", "relaunch"].contains(event)
     }
 
     /// - Parameters:
     ///   - isAlone: whether nothing else has happened meanwhile.
     ///   - isTroubled: whether the store or the process has failed meanwhile.
     func judge(_ request: Request, isAlone: Bool, isTroubled: Bool) {
-        let made = made(by: request.number)
+        let made = made(by: request)
         let verb = request.call.verb
         guard let response = request.response else {
             if case .wait = request.call { return }
@@ -282,7 +287,9 @@ final class Judge {
     /// A refusal of a request that came alone names what is so.
     private func checkRefusal(_ request: Request, _ error: SessionError) {
         guard let id = request.call.session, let account = ledger[id] else { return }
-        guard let before = account.versions.last(where: { $0.number <= request.begin }) else { return }
+        guard let before = account.versions.last(where: { $0.number <= request.begin }),
+            !account.versions.contains(where: { $0.request == request.number && isRestoration($0, request) })
+        else { return }
         let tokens = before.record.identity.tokens
         let kept = request.call.keptKey.flatMap { account.kept($0, walk.setup.answers) }
         let fault: Bool
@@ -299,7 +306,7 @@ final class Judge {
             fault = tags.contains { $0.version == before.number }
         case .keyReused: fault = kept == nil || kept?.fingerprint == request.call.fingerprint
         case .keyWithdrawn: fault = kept == nil || kept?.body != nil
-        case .answerForgotten: fault = kept == nil
+        case .answerForgotten: fault = kept == nil && request.call.keptKey != nil
         case .unknownVersion:
             guard case .past(_, let token, let version) = request.call else { return }
             let first = before.record.identity.access(of: SHA256Digest(of: token))?.firstVersion ?? 1
