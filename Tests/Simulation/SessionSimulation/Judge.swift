@@ -5,8 +5,8 @@ import Sessions
 import Simulation
 import Sodium
 
-/// The rules for answers, and for what must have happened by itself. It compares with the ledger, which knows nothing of
-/// the host.
+/// The rules for answers, and for what must have happened by itself. It compares with the ledger, which knows nothing
+/// of the host.
 final class Judge {
     private let walk: SessionWalk
     private var ledger: Ledger { walk.ledger }
@@ -33,7 +33,9 @@ final class Judge {
             for version in account.versions.reversed() where version.request == request.number {
                 if !isRestoration(version, request) { made.versions.insert((account, version), at: 0) }
             }
-            for (answer, maker) in account.answers where maker == request.number { made.answers.append((account, answer)) }
+            for (answer, maker) in account.answers where maker == request.number {
+                made.answers.append((account, answer))
+            }
         }
         return made
     }
@@ -377,7 +379,8 @@ final class Judge {
             case .failure(let error)?: find(.order, "an event is applied that is refused: \(Oracle.word(error))")
             case nil: find(.readable, "a version cannot be restored")
             }
-            let life = min(version.time + Double(walk.setup.idle), before.record.identity.createdAt + Double(walk.setup.absolute))
+            let life = min(
+                version.time + Double(walk.setup.idle), before.record.identity.createdAt + Double(walk.setup.absolute))
             let expected = Date(timeIntervalSince1970: life.timeIntervalSince1970.rounded(.down))
             if version.record.expiresAt != expected { find(.kept, "an event does not prolong the session's life") }
         }
@@ -462,9 +465,10 @@ final class Judge {
         let time = walk.scheduler.time
         for account in ledger.accounts where !account.isForgotten && account.end(at: now) == nil {
             let record = account.last.record
-            guard let timer = record.work.filter({ $0.pending.due != nil }).min(by: {
-                ($0.pending.due ?? now, $0.pending.number) < ($1.pending.due ?? now, $1.pending.number)
-            }), let due = timer.pending.due, let expiresAt = record.expiresAt, due < expiresAt
+            guard
+                let timer = record.work.filter({ $0.pending.due != nil }).min(by: {
+                    ($0.pending.due ?? now, $0.pending.number) < ($1.pending.due ?? now, $1.pending.number)
+                }), let due = timer.pending.due, let expiresAt = record.expiresAt, due < expiresAt
             else { continue }
             let since = max(due.milliseconds, walk.calmSince, account.last.time.milliseconds)
             guard time - since > 1000, let state = walk.navigation(of: account) else { continue }
@@ -508,7 +512,9 @@ final class Judge {
     /// Whether the host knows the last version; if not, it was committed without an answer.
     private func isKnown(_ account: Ledger.Account) -> Bool { account.last.isAnswered && !walk.isFailing }
 
-    private func fault(of viewer: SessionWalk.Viewer, _ account: Ledger.Account, _ seen: Int, _ end: Watch.End?) -> String? {
+    private func fault(of viewer: SessionWalk.Viewer, _ account: Ledger.Account, _ seen: Int, _ end: Watch.End?)
+        -> String?
+    {
         guard isKnown(account) else { return nil }
         let identity = account.last.record.identity
         let isOpen = identity.opens(viewer.token)

@@ -20,9 +20,10 @@ final class Ledger: @unchecked Sendable {
         let isAnswered: Bool
         let time: Date
         /// The saved state as text; empty at the session's end.
-        lazy var text: [UInt8] = record.savedState.map { state in
-            JSONWriter.bytes(capacity: 1000) { state.write(to: &$0) }
-        } ?? []
+        lazy var text: [UInt8] =
+            record.savedState.map { state in
+                JSONWriter.bytes(capacity: 1000) { state.write(to: &$0) }
+            } ?? []
 
         init(_ record: SessionRecord, size: Int, request: Int?, isAnswered: Bool, time: Date) {
             (self.record, self.size, self.request) = (record, size, request)
@@ -100,7 +101,8 @@ final class Ledger: @unchecked Sendable {
             if isConflict != (change.expected.version != current) {
                 find(
                     .order, isConflict ? "a conflict with nobody" : "a commit from an old version",
-                    "\(account?.name ?? "new"): from \(change.expected.version) to \(change.record?.version ?? 0), now \(current)")
+                    "\(account?.name ?? "new"): from \(change.expected.version) to \(change.record?.version ?? 0), now \(current)"
+                )
             }
             if !isConflict { keep(change, current, isAnswered, now) }
         }
@@ -116,7 +118,9 @@ final class Ledger: @unchecked Sendable {
             }
             account.answers.append((answer, Ledger.request))
             let version = change.record?.version ?? current
-            if answer.version != version { find(.order, "an answer of another version", "\(answer.version), \(version)") }
+            if answer.version != version {
+                find(.order, "an answer of another version", "\(answer.version), \(version)")
+            }
         }
         guard let encoded = change.record else { return }
         let base = encoded.baseVersion.flatMap { base in account.versions.first { $0.number == base } }

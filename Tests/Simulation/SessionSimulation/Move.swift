@@ -142,7 +142,9 @@ package struct MoveGenerator {
         case .create: 4
         case .read: 4
         case .finish: 0
-        case .kill, .restart, .sweep, .compact, .backUp, .goBack, .move, .update, .fail, .end, .leap, .fork, .signalUser: weight / 4
+        case .kill, .restart, .sweep, .compact, .backUp, .goBack, .move, .update, .fail, .end, .leap, .fork,
+            .signalUser:
+            weight / 4
         case .heal: 16
         default: weight
         }
@@ -254,7 +256,8 @@ extension Move {
     /// Whether it asks the host for something, so that it can be sent beside others.
     var isRequest: Bool {
         switch verb {
-        case .sweep, .compact, .backUp, .goBack, .move, .kill, .restart, .update, .fail, .heal, .advance, .leap, .finish,
+        case .sweep, .compact, .backUp, .goBack, .move, .kill, .restart, .update, .fail, .heal, .advance, .leap,
+            .finish,
             .unwatch:
             false
         default: true

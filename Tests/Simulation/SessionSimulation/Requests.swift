@@ -101,14 +101,16 @@ enum Call: Sendable {
     var altered: Call? {
         switch self {
         case .create(_, let client, let key?): .create(link: "/nowhere/altered", client, key: key)
-        case .event(let id, let token, var event, let condition, let key?): {
-            event.payload = ["altered": 1]
-            return .event(id, token: token, event, condition, key: key)
-        }()
-        case .signal(let id, var event, let key): {
-            event.payload = ["to": "altered", "script": 0]
-            return .signal(id, event, key: key)
-        }()
+        case .event(let id, let token, var event, let condition, let key?):
+            {
+                event.payload = ["altered": 1]
+                return .event(id, token: token, event, condition, key: key)
+            }()
+        case .signal(let id, var event, let key):
+            {
+                event.payload = ["to": "altered", "script": 0]
+                return .signal(id, event, key: key)
+            }()
         default: nil
         }
     }

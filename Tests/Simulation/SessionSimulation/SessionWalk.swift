@@ -110,7 +110,8 @@ final class SessionWalk: @unchecked Sendable {
         settings.surroundings.effectExecutor = scheduler
         settings.surroundings.movesBlockingCalls = false
         let host = SessionHost(
-            apps: [app], store: store, settings: settings, retention: ledger.retention, now: { [scheduler] in
+            apps: [app], store: store, settings: settings, retention: ledger.retention,
+            now: { [scheduler] in
                 scheduler.now
             })
         self.host = host
@@ -347,7 +348,8 @@ extension SessionWalk {
         }
         guard let held = holdings[id], !held.isEmpty else { return nil }
         let identity = account.last.record.identity
-        let holding = move.device.map { held[abs($0) % held.count] } ?? held.last { identity.opens($0.token) } ?? held[0]
+        let holding =
+            move.device.map { held[abs($0) % held.count] } ?? held.last { identity.opens($0.token) } ?? held[0]
         let token = holding.token
         let version = max(0, account.last.number - abs(move.to ?? 0))
         switch move.verb {
@@ -395,9 +397,10 @@ extension SessionWalk {
                 holdings[id]?.append(Holding(token: new))
             }
             if let pairing = outcome.pairing, !outcome.isReplay {
-                add(Code(
-                    text: pairing.code.text, session: id, issuer: outcome.token?.text ?? token,
-                    expiresAt: pairing.expiresAt))
+                add(
+                    Code(
+                        text: pairing.code.text, session: id, issuer: outcome.token?.text ?? token,
+                        expiresAt: pairing.expiresAt))
             }
             if case .applied(let applied) = outcome { show(applied.state, to: outcome.token?.text ?? token) }
         case .created(let created):

@@ -11,8 +11,8 @@ package enum Fate: String, Codable, Sendable, CaseIterable {
     case lost
 }
 
-/// A store whose commits and reads wait until the seed lets them go on, and whose commits may fail. The ledger sees each
-/// commit that is made, in the order in which the store makes them.
+/// A store whose commits and reads wait until the seed lets them go on, and whose commits may fail. The ledger sees
+/// each commit that is made, in the order in which the store makes them.
 ///
 /// Unchecked: used on the walk's thread only.
 final class SteeredStore: SessionStore, @unchecked Sendable {
@@ -90,7 +90,9 @@ final class SteeredStore: SessionStore, @unchecked Sendable {
     }
 
     func forks(of id: SessionID) async throws(StoreError) -> [SessionID] {
-        try await read { (inner) async throws(StoreError) in try await inner.forks(of: id) }.sorted { $0.text < $1.text }
+        try await read { (inner) async throws(StoreError) in try await inner.forks(of: id) }.sorted {
+            $0.text < $1.text
+        }
     }
 
     func sessions(ofUser user: String) async throws(StoreError) -> [SessionID] {

@@ -34,7 +34,9 @@ package final class Table: Sendable {
         self.hold = hold
     }
 
-    package func number(of script: [Command]?) -> Int { script.map { script in state.withLock { $0.scripts[script] } } ?? 0 }
+    package func number(of script: [Command]?) -> Int {
+        script.map { script in state.withLock { $0.scripts[script] } } ?? 0
+    }
     func number(of conduct: Conduct?) -> Int { conduct.map { conduct in state.withLock { $0.conducts[conduct] } } ?? 0 }
     func number(of effect: EffectSpec) -> Int { state.withLock { $0.effects[effect] } }
     func script(_ number: Int) -> [Command] { state.withLock { $0.scripts.value(number) } }

@@ -298,7 +298,9 @@ package struct Numbers: RandomNumberGenerator, Sendable {
 
     package mutating func isOneIn(_ count: Int) -> Bool { below(count) == 0 }
 
-    package mutating func choose<Value>(_ values: [Value]) -> Value? { values.isEmpty ? nil : values[below(values.count)] }
+    package mutating func choose<Value>(_ values: [Value]) -> Value? {
+        values.isEmpty ? nil : values[below(values.count)]
+    }
 
     /// One of the values, by their weights; `nil` if all weights are 0.
     package mutating func choose<Value>(_ values: [(Value, Int)]) -> Value? {

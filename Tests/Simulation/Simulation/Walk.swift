@@ -30,7 +30,9 @@ package struct Walk {
     private var heldUp: (event: PostedEvent, phone: Int)?
     private var user: String?
 
-    package static let clients = [ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv")]
+    package static let clients = [
+        ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv"),
+    ]
 
     init?(_ setup: Setup, _ table: Table) async {
         (self.setup, self.table) = (setup, table)

@@ -49,7 +49,9 @@ import Simulation
     }
 
     private static func usage() {
-        say("simulate engine|session [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]")
+        say(
+            "simulate engine|session [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]"
+        )
     }
 
     /// Takes the steps of a file: its first line is the setup, each other one a step, as a failure prints them.
