@@ -43,7 +43,7 @@ for file in sys.argv[1:]:
     for job in workflow["jobs"].values():
         if "part" in (matrix := job.get("strategy", {}).get("matrix", {})):
             head = pathlib.Path("scripts/test-release").read_text()
-            parts = set(re.search(r"^all=\((.*)\)$", head, re.MULTILINE)[1].split())
+            parts = set(re.search(r"^all=\(([^)]*)\)$", head, re.MULTILINE)[1].split())
             if set(matrix["part"]) != parts:
                 faults.append(f"{file} and scripts/test-release differ: {set(matrix['part']) ^ parts}")
 sys.exit("\n".join(faults) or 0)

@@ -32,6 +32,7 @@ struct OddServer: NavigationServer {
             App("slow", root: { SlowCoordinator() }),
             App("freezing", root: { FreezingCoordinator() }),
             App("workshop", root: { WorkshopCoordinator() }),
+            App("marks", root: { MarksCoordinator() }, coordinators: [CopyCoordinator.self]),
             App("naming", root: { NamingCoordinator() }, coordinators: [NamingChild.self]),
         ]
     }

@@ -3,6 +3,10 @@
  *
  *   node driver.mjs walk --server URL --storage DIR [--code CODE] [--deadline SECONDS] [--early]
  *   node driver.mjs predict
+ *
+ * and for Tests/Servers/library.py:
+ *
+ *   node driver.mjs marks --server URL --storage DIR [--code CODE]
  */
 import { createInterface } from "node:readline";
 import { join } from "node:path";
@@ -55,6 +59,27 @@ async function walk({ server, storage, code, deadline, early }) {
   process.exit(0);
 }
 
+const logs = ({ session, stack }) => {
+  const [log, copy] = stack[0].tabs.items.map(tab => tab.stack[0].params.log);
+  return { version: session.version, log, copy };
+};
+
+/** Posts the events that come line by line, and prints each state that is drawn and each outcome. */
+async function marks({ server, storage, code }) {
+  const options = {
+    server, storage: new FileStorage(join(storage, "session.json")), onState(state) { print({ drawn: logs(state) }); },
+    onEnd(reason) { print({ ended: reason }); process.exit(4); },
+  };
+  const session = await NavigationSession.resume(options) ?? await NavigationSession.pair(code, options);
+  print({ ready: session.interrupted ?? "new" });
+  session.follow();
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { deadline, ...event } = JSON.parse(line), outcome = await session.post(event, { deadline });
+    print({ outcome: outcome.outcome ?? outcome.kind, problem: outcome.problem?.kind, state: outcome.state && logs(outcome.state) });
+  }
+  process.exit(0);
+}
+
 /** The innermost stack with the visible screen, and the tab that is selected around it. */
 function innermost(state) {
   let stack = state.presented?.at(-1).stack ?? state.stack, tab = null;
@@ -70,6 +95,7 @@ const { values, positionals: [command] } = parseArgs({ allowPositionals: true, o
   early: { type: "boolean", default: false } } });
 try {
   if (command === "walk") await walk(values);
+  if (command === "marks") await marks(values);
   for await (const line of createInterface({ input: process.stdin })) {
     const { state, event } = JSON.parse(line), predicted = predict(state, event);
     print(predicted ? innermost(predicted) : null);

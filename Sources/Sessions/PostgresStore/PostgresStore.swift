@@ -52,16 +52,15 @@ public final class PostgresStore: WritableStore {
 
     init(_ opening: StoreOpening, _ retention: Retention) {
         secret = opening.secret
-        latestTime = opening.time
+        latestTime = opening.clock.stored
         location = opening.settings.description
         self.retention = retention
         let (state, settings) = (opening.state, opening.settings)
         self.state = state
         let upkeep = Upkeep(
-            sessionCount: opening.sessionCount, DatabaseLink(settings, state), state,
+            sessionCount: opening.sessionCount, clock: opening.clock, DatabaseLink(settings, state), state,
             retention)
         upkeep.note(risks: opening.risks)
-        upkeep.note(opening.clock)
         self.upkeep = upkeep
         pairings = SharedPairings(upkeep)
         inserting = Mutex(
@@ -95,10 +94,10 @@ public final class PostgresStore: WritableStore {
 
     public var generation: Int { state.generation }
 
-    public var time: Date? { upkeep.time }
+    public var now: Date { upkeep.clock.now }
 
     /// How much later the database's clock is than this machine's, in seconds.
-    public var clockOffset: TimeInterval { upkeep.clockOffset }
+    public var clockOffset: TimeInterval { upkeep.clock.offset }
 
     public var sessionCount: Int { max(0, upkeep.sessionCount.load(ordering: .relaxed)) }
 

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import FoundationEssentials
+internal import Measures
 public import Postgres
 public import Sessions
 internal import Sodium
@@ -12,9 +13,7 @@ struct StoreOpening: Sendable {
     let sessionCount: Int
     /// Settings of the server because of which it may lose what it has acknowledged.
     let risks: [String]
-    let clock: ReadClock
-
-    var time: Date { clock.time }
+    let clock: ClockReading
 }
 
 extension PostgresStore {
@@ -100,8 +99,9 @@ extension StoreOpening {
             try ReplicaQueries.register(state.replica, lanes: lanes, link)
             state.setLanes(lanes)
             sessionCount = try link.run(ReplicaQueries.count, within: .seconds(5)).integer(0, 0) ?? 0
-            let (time, read) = try ReadClock.read(link, within: .seconds(5))
-            clock = read
+            let start = MonotonicTime.nanosecondsOfUptime
+            let time = try link.run(ReplicaQueries.time, within: .seconds(5))
+            clock = ClockReading(milliseconds: time.integer(0, 0) ?? 0, askedAt: start)
             state.begin(generation: time.text(0, 1).flatMap { Int($0) } ?? 1, secret: secret)
         } catch {
             throw PostgresStoreError(error)

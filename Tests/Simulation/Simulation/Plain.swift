@@ -1,7 +1,7 @@
-import Coordinators
+package import Coordinators
 
 /// A state as lists: what the model works on.
-struct Plain: Equatable {
+package struct Plain: Equatable {
     struct Node: Equatable {
         let id: Int
         let parent: Int?
@@ -57,7 +57,10 @@ struct Plain: Equatable {
     var alerts: [String]
     var work: [Work]
 
-    init(_ state: NavigationState) {
+    /// The coordinators' own names.
+    package var names: [String] { nodes.map(\.name) }
+
+    package init(_ state: NavigationState) {
         nodes = state.coordinators.map { living in
             Node(
                 id: living.id, parent: living.parent, home: living.home, kind: Kind(rawValue: living.name) ?? .any,

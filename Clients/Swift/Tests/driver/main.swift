@@ -2,8 +2,9 @@
 //
 //     driver walk --server URL --storage DIR [--code CODE] [--deadline SECONDS] [--early]
 //     driver predict        reads lines {"state": …, "event": …}, and writes what would be drawn early
+//     driver marks --server URL --storage DIR [--code CODE]
 //
-// Tests/Clients/libraries.py describes both.
+// Tests/Clients/libraries.py describes the first two, Tests/Servers/library.py the third.
 import CoordinatorClient
 import Foundation
 
@@ -16,6 +17,7 @@ func option(_ name: String) -> String? {
 switch CommandLine.arguments.dropFirst().first {
 case "walk": await walk()
 case "predict": predict()
+case "marks": await marks()
 default: finish(["failed": "usage: driver walk --server URL --storage DIR | driver predict"], code: 64)
 }
 
@@ -100,13 +102,7 @@ struct Walker {
         case .done, .answerFirst, .notNow, .outdated: break
         case .ended(let reason): finish(["ended": .string(reason.rawValue)], code: 4)
         case .withdrawn(let withdrawal):
-            let outcome =
-                switch withdrawal {
-                case .carriedOut: "carried-out"
-                case .notCarriedOut: "not-carried-out"
-                case .unknown: "unknown"
-                }
-            write(["withdrawn": .string(event.type), "outcome": .string(outcome)])
+            write(["withdrawn": .string(event.type), "outcome": .string(name(of: withdrawal))])
         case .invalid, .failed: finish(["failed": .string("\(outcome)")], code: 3)
         }
     }
@@ -136,6 +132,76 @@ struct Walker {
         var values: [String: JSONValue] = ["password": "correct horse", "card": "4242 4242 4242 4242"]
         for field in control?.fields ?? [] { values[field.id] = values[field.id] ?? field.example }
         return values
+    }
+}
+
+// MARK: Posting marks
+
+/// Posts the events that come line by line, and prints each state that is drawn and each outcome.
+func marks() async {
+    guard let server = option("--server").flatMap({ URL(string: $0) }), let directory = option("--storage") else {
+        finish(["failed": "--server and --storage are missing"], code: 64)
+    }
+    let session = NavigationSession(
+        server: server, storage: FileStorage(URL(filePath: directory).appending(path: "session.json")))
+    let updates = await session.updates()
+    Task {
+        for await update in updates {
+            switch update {
+            case .state(let state): write(["drawn": logs(of: state)])
+            case .settled(let withdrawal): write(["settled": .string(name(of: withdrawal))])
+            case .ended(let reason): finish(["ended": .string(reason.rawValue)], code: 4)
+            default: break
+            }
+        }
+    }
+    do {
+        if try await session.resume(within: .seconds(3600)) == nil {
+            try await session.redeem(option("--code") ?? "", within: .seconds(3600))
+        }
+    } catch {
+        finish(["failed": .string("\(error)")], code: 3)
+    }
+    write(["ready": "new"])
+    Task { await session.follow() }
+    let (lines, continuation) = AsyncStream<String>.makeStream()
+    Thread.detachNewThread {
+        while let line = readLine() { continuation.yield(line) }
+        exit(0)
+    }
+    for await line in lines {
+        guard let event = try? JSONValue(parsing: line), let type = event["type"]?.string else {
+            finish(["failed": "not an event"], code: 3)
+        }
+        let limit = event["deadline"]?.integer ?? 30
+        let outcome = await session.post(
+            NavigationEvent(type, payload: event["payload"]), within: .seconds(limit))
+        write(report(outcome))
+    }
+}
+
+func logs(of state: NavigationState) -> JSONValue {
+    let logs = state.stack.first?.tabs?.items.map { $0.stack.first?.params?["log"] ?? .null } ?? [.null, .null]
+    return ["version": .integer(Int64(state.session.version)), "log": logs[0], "copy": logs[1]]
+}
+
+func name(of withdrawal: Withdrawal) -> String {
+    switch withdrawal {
+    case .carriedOut: "carried-out"
+    case .notCarriedOut: "not-carried-out"
+    case .unknown: "unknown"
+    }
+}
+
+func report(_ outcome: Outcome) -> JSONValue {
+    switch outcome {
+    case .done(let state): ["outcome": "accepted", "state": logs(of: state)]
+    case .withdrawn(let withdrawal): ["outcome": .string(name(of: withdrawal))]
+    case .ended(let end): ["outcome": "ended", "problem": .string(end.rawValue)]
+    case .invalid(let problem), .answerFirst(let problem), .notNow(let problem), .outdated(let problem),
+        .failed(.refused(let problem)):
+        ["outcome": "failed", "problem": .string(problem.kind)]
+    case .failed(let error): ["outcome": "failed", "problem": .string("\(error)")]
     }
 }
 

@@ -72,7 +72,7 @@ enum ReplicaQueries {
     static let time = PostgresStatement(
         "time",
         """
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, value,
+        SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, value,
           (SELECT value FROM store WHERE name = 'secret') FROM store WHERE name = 'generation'
         """)
 

@@ -12,12 +12,10 @@ final class Upkeep: Sendable {
         var failure: String?
         /// Why the database refuses every commit, although it answers; `nil` if it does not.
         var refusal: String?
+        var clock: ClockReading
         /// Why the clock cannot be used; `nil` if it can.
-        var clock: String?
+        var clockFailure: String?
         var isRelaxed = false
-        var clockOffset: TimeInterval = 0
-        /// What the machine's uptime is behind the database's time at least, in seconds.
-        var lead: TimeInterval = 0
         /// The sessions to prune.
         var due: Set<SessionID> = []
         var ticks = 0
@@ -32,7 +30,7 @@ final class Upkeep: Sendable {
     private let queue = DispatchQueue(label: "coordinatord.postgres.upkeep")
     /// Only used on `queue`.
     private let link: Mutex<DatabaseLink>
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     let sessionCount: Atomic<Int>
 
     private static let interval = DispatchTimeInterval.seconds(1)
@@ -45,24 +43,24 @@ final class Upkeep: Sendable {
     /// How far the clocks may be apart, in seconds.
     static let clockLimit: TimeInterval = 10
 
-    init(sessionCount: Int, _ link: sending DatabaseLink, _ store: StoreState, _ retention: Retention) {
+    init(
+        sessionCount: Int, clock: ClockReading, _ link: sending DatabaseLink, _ store: StoreState,
+        _ retention: Retention
+    ) {
         self.sessionCount = Atomic(sessionCount)
         self.link = Mutex(link)
         self.store = store
         self.retention = retention
+        state = Mutex(State(clock: clock))
+        note(clock)
     }
 
     // MARK: - What it knows
 
-    var clockOffset: TimeInterval { state.withLock { $0.clockOffset } }
-
-    /// The database's time, or a little less: what was measured last and what has passed since, by a clock that nobody sets.
-    var time: Date {
-        Date(timeIntervalSince1970: state.withLock { $0.lead } + TimeInterval(MonotonicTime.nanosecondsOfUptime) / 1e9)
-    }
+    var clock: ClockReading { state.withLock { $0.clock } }
 
     /// Why the server is not ready.
-    var failure: String? { outage ?? state.withLock { $0.refusal ?? $0.clock } ?? durabilityFailure }
+    var failure: String? { outage ?? state.withLock { $0.refusal ?? $0.clockFailure } ?? durabilityFailure }
 
     /// Why the database cannot be used at all.
     var outage: String? { store.hasOldSecret ? StoreState.oldSecret : state.withLock { $0.failure } }
@@ -77,15 +75,13 @@ final class Upkeep: Sendable {
 
     func note(risks: [String]) { state.withLock { $0.isRelaxed = !risks.isEmpty } }
 
-    func note(_ clock: ReadClock) {
-        state.withLock { $0.lead = clock.lead }
-        // A slow answer says little about this machine's clock.
-        guard let offset = clock.offset else { return }
-        let isFar = abs(offset) > Upkeep.clockLimit
-        let text = isFar ? "the clocks of this machine and of the database are \(Int(abs(offset))) seconds apart" : nil
+    private func note(_ clock: ClockReading) {
+        let distance = abs(clock.offset)
+        let isFar = distance > Upkeep.clockLimit
+        let text = isFar ? "the clocks of this machine and of the database are \(Int(distance)) seconds apart" : nil
         let isNews = state.withLock { state in
-            defer { (state.clockOffset, state.clock) = (offset, text) }
-            return isFar && state.clock == nil
+            defer { (state.clock, state.clockFailure) = (clock, text) }
+            return isFar && state.clockFailure == nil
         }
         if let text, isNews { store.report(text, false) }
     }
@@ -214,11 +210,14 @@ final class Upkeep: Sendable {
     /// Checks whether the database answers: twice, because the first try may only find that the connection was lost.
     private func checkDatabase(_ link: DatabaseLink) -> Bool {
         for isLast in [false, true] {
+            let start = MonotonicTime.nanosecondsOfUptime
             do throws(PostgresError) {
-                let (rows, clock) = try ReadClock.read(link, within: .milliseconds(1500))
-                note(clock)
+                let rows = try link.run(ReplicaQueries.time, within: .milliseconds(1500))
+                let clock = rows.integer(0, 0).map { ClockReading(milliseconds: $0, askedAt: start) }
                 if let generation = rows.text(0, 1).flatMap({ Int($0) }) { store.note(generation: generation) }
                 if let secret = rows.text(0, 2) { store.note(secret: secret) }
+                // A slow answer says little about the clock.
+                if let clock, clock.duration < 0.5 { note(clock) }
                 if state.withLock({ state in
                     defer { state.failure = nil }
                     return state.failure != nil
@@ -298,27 +297,5 @@ final class Upkeep: Sendable {
     static func risks(_ link: DatabaseLink) throws(PostgresError) -> [String] {
         let rows = try link.run(ReplicaQueries.risks, within: .seconds(5))
         return rows.indices.compactMap { rows.text($0, 0) }
-    }
-}
-
-/// The database's clock, as an answer of it has shown.
-struct ReadClock: Sendable {
-    let time: Date
-    /// What the machine's uptime was behind it when the answer came, in seconds; when it was sent, that was more.
-    let lead: TimeInterval
-    /// How much later it was than this machine's clock, in seconds; `nil` if the answer took long.
-    let offset: TimeInterval?
-
-    /// - Returns: also the other columns of `ReplicaQueries.time`.
-    static func read(
-        _ link: DatabaseLink, within limit: Duration
-    ) throws(PostgresError) -> (rows: PostgresRows, clock: ReadClock) {
-        let (start, local) = (MonotonicTime.nanosecondsOfUptime, Date())
-        let rows = try link.run(ReplicaQueries.time, within: limit)
-        let end = MonotonicTime.nanosecondsOfUptime
-        let (took, stored) = (TimeInterval(end - start) / 1e9, TimeInterval(rows.integer(0, 0) ?? 0) / 1000)
-        let offset = took < 0.5 ? stored - (local.timeIntervalSince1970 + took / 2) : nil
-        let time = Date(timeIntervalSince1970: stored)
-        return (rows, ReadClock(time: time, lead: stored - TimeInterval(end) / 1e9, offset: offset))
     }
 }

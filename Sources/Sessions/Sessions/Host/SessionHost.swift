@@ -55,14 +55,19 @@ public final class SessionHost: Sendable {
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
         let observeDeadline = settings.observeDeadline
-        self.callWatch = CallWatch(limit: settings.handlerDeadline, observeDeadline: observeDeadline) { app, call in
+        let reportBlocking: @Sendable (String, RunningCall) -> Void = { app, call in
             report(
                 """
                 \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; now it \
                 is called on other threads
                 """)
         }
-        self.effectWatch = CallWatch(limit: settings.effectDeadline, observeDeadline: observeDeadline)
+        self.callWatch = CallWatch(
+            limit: settings.handlerDeadline, observeDeadline: observeDeadline,
+            reportBlocking: settings.surroundings.movesBlockingCalls ? reportBlocking : nil)
+        self.effectWatch = CallWatch(
+            limit: settings.effectDeadline, observeDeadline: observeDeadline,
+            executor: settings.surroundings.effectExecutor)
         self.effects = EffectQueue(limit: settings.effectLimit)
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
@@ -71,7 +76,7 @@ public final class SessionHost: Sendable {
         self.live = Mutex(LiveSessions(usage, measures))
         // What the store has recorded is past: a clock that was set back since does not revive what has expired.
         let start = store.latestTime
-        let wall = now ?? { store.time ?? Date() }
+        let wall = now ?? { store.now }
         self.wall = wall
         self.clock =
             now == nil ? SteadyClock(startingAt: start, wall: wall) : SteadyClock(startingAt: start, wall: wall) { 0 }
@@ -83,6 +88,8 @@ public final class SessionHost: Sendable {
 
     /// The time, which never goes back.
     func now() -> Date { clock.now() }
+
+    func sleep(for duration: Duration) async throws { try await settings.surroundings.sleep(duration) }
 
     /// What of the store its users have to know, and of the time that it has recorded.
     public var condition: StoreCondition {

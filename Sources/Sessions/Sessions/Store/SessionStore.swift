@@ -18,9 +18,8 @@ public protocol SessionStore: Sendable {
     /// may have another content than before.
     var generation: Int { get }
 
-    /// The store's time; `nil` if this machine's is used. Servers that share a store share its time, whatever happens to
-    /// their own clocks.
-    var time: Date? { get }
+    /// The time of this machine. Servers that share a store share its time.
+    var now: Date { get }
 
     /// How many sessions there are, including ended and expired ones that are still kept.
     var sessionCount: Int { get }
@@ -172,8 +171,10 @@ public struct SessionStamp: Sendable, Hashable {
     }
 
     /// Whether the other stamp is later, as far as one server can know.
+    ///
+    /// A store that is not shared forgets how many commits there were without a version: the version comes first.
     func precedes(_ other: SessionStamp) -> Bool {
-        (generation, commits) < (other.generation, other.commits)
+        (generation, version, commits) < (other.generation, other.version, other.commits)
     }
 }
 
@@ -271,7 +272,7 @@ extension SessionStore {
 
     public var generation: Int { 1 }
 
-    public var time: Date? { nil }
+    public var now: Date { Date() }
 
     public var pairings: (any PairingStore)? { nil }
 

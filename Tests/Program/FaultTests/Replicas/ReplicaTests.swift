@@ -175,6 +175,33 @@ import TestSupport
         }
     }
 
+    @Test func `a clock that is set while a server runs moves no timer`() async throws {
+        let directory = TemporaryDirectory()
+        let clock = try await MovedClock(in: directory.path)
+        let server = try await ServerUnderTest(
+            Program.oddServer.path, directory: directory.path, store: try await PostgresCluster.makeDatabase(),
+            flags: ["--durability", "relaxed"], environment: clock.environment)
+        let client = BlockingClient(port: server.port)
+        let session = try #require(client.call("POST", "/v1/sessions", body: #"{"app":"marks"}"#))
+        let (path, token) = ("/v1/sessions/\(session.member("id") ?? "")", session.member("token"))
+        func setTimer(_ mark: Int, _ milliseconds: Int) {
+            let event = #"{"type":"time","payload":{"mark":\#(mark),"milliseconds":\#(milliseconds)}}"#
+            #expect(client.call("POST", "\(path)/events", token: token, body: event)?.status == 200)
+        }
+        func log() -> String { client.call("GET", path, token: token)?.text ?? "" }
+        setTimer(1, 3_000_000)
+
+        try clock.move(to: 3600)
+        try await eventually { client.call("GET", "/readyz")?.status == 503 }
+        try clock.move(to: 0)
+        try await eventually { client.call("GET", "/readyz")?.status == 200 }
+        setTimer(2, 1)
+        try await eventually { log().contains(#""T2""#) }
+
+        #expect(!log().contains(#""T1""#))
+        try await server.stop()
+    }
+
     @Test func `who watches a session at one server sees what is done at the others`() async throws {
         try await Replicas.with(3) { replicas in
             let client = BlockingClient(port: replicas.ports[0])

@@ -1,5 +1,5 @@
 // Walks `shop` to the receipt as a user would: each step is chosen from what is drawn. Tests/Clients/libraries.py has
-// what it prints. It uses what is public alone.
+// what it prints. `marks` posts what Tests/Servers/library.py says. It uses what is public alone.
 
 package driver
 
@@ -11,6 +11,7 @@ import coordinator.client.NavigationState
 import coordinator.client.Opening
 import coordinator.client.Outcome
 import coordinator.client.Settings
+import coordinator.client.Settlement
 import coordinator.client.predicted
 import java.net.URI
 import java.nio.file.Path
@@ -23,6 +24,7 @@ import kotlinx.coroutines.flow.distinctUntilChangedBy
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withContext
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
@@ -30,6 +32,7 @@ import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.buildJsonObject
+import kotlinx.serialization.json.int
 import kotlinx.serialization.json.jsonObject
 import kotlinx.serialization.json.jsonPrimitive
 import kotlinx.serialization.json.put
@@ -38,6 +41,7 @@ fun main(arguments: Array<String>): Unit = runBlocking {
     val options = arguments.toList().zipWithNext().toMap()
     when (arguments.first()) {
         "walk" -> walk(options, "--early" in arguments)
+        "marks" -> marks(options)
         "predict" -> generateSequence(::readLine).forEach { println(predict(Json.parseToJsonElement(it).jsonObject)) }
     }
     exitProcess(0)
@@ -79,6 +83,56 @@ private suspend fun walk(options: Map<String, String>, drawsEarly: Boolean) {
     }
 }
 
+/** Posts the events that come line by line, and prints each state that is drawn and each outcome. */
+private suspend fun marks(options: Map<String, String>): Unit = coroutineScope {
+    val client = NavigationClient(
+        URI(options.getValue("--server")), FileStorage(Path.of(options.getValue("--storage"), "session")))
+    var opening: Opening = Opening.Unreachable
+    while (opening is Opening.Unreachable) opening = client.resume() ?: client.pair(options.getValue("--code"))
+    val (session, settled) = when (opening) {
+        is Opening.Opened -> opening
+        is Opening.Over -> finish(4, "ended", opening.reason)
+        is Opening.Refused -> finish(3, "failed", opening.problem.detail)
+    }
+    println(buildJsonObject { put("ready", settled?.let(::name) ?: "new") })
+    launch(Dispatchers.Unconfined) {
+        session.state.collect { println(buildJsonObject { put("drawn", logs(it)) }) }
+    }
+    launch { session.settlements.collect { println(buildJsonObject { put("settled", name(it.settlement)) }) } }
+    launch { session.follow().let { finish(4, "ended", it.reason) } }
+    while (true) {
+        val event = Json.parseToJsonElement(withContext(Dispatchers.IO) { readlnOrNull() } ?: exitProcess(0)).jsonObject
+        val type = event.getValue("type").jsonPrimitive.content
+        val deadline = event["deadline"]?.jsonPrimitive?.int ?: 30
+        println(report(session.post(NavigationEvent(type, event["payload"]), deadline = deadline.seconds)))
+    }
+}
+
+private fun logs(state: NavigationState) = buildJsonObject {
+    val logs = state.stack.first().tabs!!.items.map { it.stack.first().params.getValue("log") }
+    put("version", state.version)
+    put("log", logs[0])
+    put("copy", logs[1])
+}
+
+private fun name(settlement: Settlement) = settlement.name.lowercase().replace('_', '-')
+
+private fun report(outcome: Outcome) = buildJsonObject {
+    put("outcome", when (outcome) {
+        is Outcome.Done -> "accepted"
+        is Outcome.Withdrawn -> name(outcome.settlement)
+        is Outcome.Over -> "ended"
+        else -> "failed"
+    })
+    when (outcome) {
+        is Outcome.Done -> put("state", logs(outcome.state))
+        is Outcome.Refused -> put("problem", outcome.problem.kind)
+        is Outcome.Invalid -> put("problem", outcome.problem.kind)
+        is Outcome.Moved -> put("problem", outcome.problem.kind)
+        else -> {}
+    }
+}
+
 private fun line(state: NavigationState) = buildJsonObject {
     put("version", state.version)
     put("visible", state.visible.name)
@@ -93,7 +147,7 @@ private suspend fun step(session: NavigationSession) {
         is Outcome.Done, is Outcome.Moved, is Outcome.AnswerFirst -> {}
         is Outcome.Withdrawn -> println(buildJsonObject {
             put("withdrawn", outcome.key)
-            put("outcome", outcome.settlement.name.lowercase().replace('_', '-'))
+            put("outcome", name(outcome.settlement))
         })
         is Outcome.Over -> finish(4, "ended", outcome.reason)
         is Outcome.Invalid -> finish(3, "failed", outcome.problem.detail)
