@@ -1,5 +1,5 @@
 /// The faults that walks find and that are not mended yet, by their kinds: `…` stands for whatever follows. What is mended
 /// is removed here, so that it stays found.
-let knownFaults: [String: String] = [
+package let knownFaults: [String: String] = [
     "listed: drawn for another device: …": "what another device was sent is refused"
 ]
