@@ -98,6 +98,9 @@ struct Generator {
         let isOdd = numbers.isOneIn(oddity)
         let possible = verbs.map { verb, weight in (verb, isOdd || isPossible(verb, walk) ? weight : 0) }
         var step = Step(numbers.choose(possible) ?? .run)
+        // What meets an alert or an agreement is what nobody has thought of.
+        if !plain.alerts.isEmpty, numbers.isOneIn(6) { step.verb = .signal }
+        if walk.state.agreement != nil, numbers.isOneIn(2) { step.verb = .again }
         step.device = numbers.isOneIn(4) ? 1 : nil
         if numbers.isOneIn(3) { step.names = numbers.isOneIn(8) ? .stale : .shown }
         if step.names == .stale { step.to = 1 + numbers.below(20) }
@@ -120,7 +123,7 @@ struct Generator {
             step.at = numbers.below(8)
             step.to = numbers.below(2)
         case .tap, .describeClient, .effect: step.at = numbers.below(4)
-        case .unknown, .back, .backToRoot, .relaunch, .pair, .read, .fork: break
+        case .unknown, .again, .back, .backToRoot, .relaunch, .pair, .read, .fork: break
         }
         if step.names == .stale, step.to == nil { step.to = 1 }
         return step
@@ -132,7 +135,7 @@ struct Generator {
         switch verb {
         case .run, .anywhere: return walk.state.accepts(PostedEvent(verb.rawValue, payload: 0))
         case .go, .plan: return walk.state.accepts(PostedEvent(verb.rawValue))
-        case .tap, .relaunch, .describeClient: return !hasAlert
+        case .tap, .relaunch, .describeClient, .again: return !hasAlert
         case .unknown: return false
         case .back: return walk.state.backPlan != nil
         case .backTo, .backToRoot: return !hasAlert && plain.visiblePiles.contains { $0.cards.count > 1 }
@@ -153,6 +156,7 @@ struct Generator {
         let facts = node.map { Facts($0, plain) }
         let possible = words.filter { facts?.allow($0.0) ?? false }
         let count = 1 + numbers.below(scriptLength)
+        if !plain.alerts.isEmpty, numbers.isOneIn(3) { script.append(command(.alert, depth: 0)) }
         while script.count < count {
             let isOdd = isOdd || numbers.isOneIn(oddity * 2)
             let command = command(numbers.choose(isOdd ? words : possible) ?? .push, depth: 0)

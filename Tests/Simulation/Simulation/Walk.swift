@@ -31,6 +31,8 @@ struct Walk {
     /// The event that was held up without its payload.
     private var heldUp: (event: PostedEvent, phone: Int)?
     private var user: String?
+    /// What was posted last.
+    private var last: PostedEvent?
     /// The timers, by their numbers.
     private var timers: [Int: Watch.Timer] = [:]
     /// The coordinator that keeps the pending link.
@@ -106,6 +108,7 @@ extension Walk {
         guard let event = event(of: step, phones[phone]) else { return [] }
         let builtIn = BuiltInEvent(rawValue: event.type)
         if let builtIn { table.note(builtIn) }
+        last = event
         let trial = checksAll ? await attempt(event, by: phones[phone].device) : nil
         let before = state
         let isLeaving = isAnswer(event, before, leaving: true)
@@ -165,6 +168,9 @@ extension Walk {
         let script = JSON.integer(table.number(of: step.script))
         var event = PostedEvent(step.verb.rawValue)
         switch step.verb {
+        case .again:
+            guard let again = agreed?.event ?? heldUp?.event ?? last else { return nil }
+            event = PostedEvent(again.type, payload: again.payload)
         case .run, .anywhere: event.payload = script
         case .go: if step.at == 1 { event.type = "went" }
         case .plan:
