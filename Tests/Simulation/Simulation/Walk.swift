@@ -105,7 +105,8 @@ struct Walk {
 extension Walk {
     private mutating func post(_ step: Step, checksAll: Bool) async -> [Finding] {
         let phone = phone(of: step)
-        guard let event = event(of: step, phones[phone]) else { return [] }
+        let again = (agreed?.event ?? heldUp?.event ?? last).map { PostedEvent($0.type, payload: $0.payload) }
+        guard let event = step.verb == .again ? again : event(of: step, phones[phone]) else { return [] }
         let builtIn = BuiltInEvent(rawValue: event.type)
         if let builtIn { table.note(builtIn) }
         last = event
@@ -168,9 +169,6 @@ extension Walk {
         let script = JSON.integer(table.number(of: step.script))
         var event = PostedEvent(step.verb.rawValue)
         switch step.verb {
-        case .again:
-            guard let again = agreed?.event ?? heldUp?.event ?? last else { return nil }
-            event = PostedEvent(again.type, payload: again.payload)
         case .run, .anywhere: event.payload = script
         case .go: if step.at == 1 { event.type = "went" }
         case .plan:
@@ -206,7 +204,7 @@ extension Walk {
             event.payload = ["path": .string("/\(place)/\(table.number(of: step.script))")]
         case .describeClient:
             event.payload = ["locale": .string(["en", "de", "ko"][abs(step.at ?? 0) % 3]), "platform": "phone"]
-        case .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
+        case .again, .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
         }
         switch step.names {
         case .shown: event.screen = phone.alert ?? phone.screen
