@@ -123,9 +123,15 @@ let package = Package(
         // Everything that can happen to a session, from one seed.
         .target(
             name: "Simulation", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/Simulation/Simulation"),
-        .executableTarget(name: "simulate", dependencies: ["Simulation"], path: "Tests/Simulation/simulate"),
+        .target(
+            name: "SessionSimulation",
+            dependencies: ["Simulation", "Sessions", "SQLiteStore", "Coordinators", "JSONCoding", "Sodium"],
+            path: "Tests/Simulation/SessionSimulation"),
+        .executableTarget(
+            name: "simulate", dependencies: ["Simulation", "SessionSimulation"], path: "Tests/Simulation/simulate"),
         .testTarget(
-            name: "SimulationTests", dependencies: ["Simulation"], path: "Tests/Simulation/SimulationTests"),
+            name: "SimulationTests", dependencies: ["Simulation", "SessionSimulation"],
+            path: "Tests/Simulation/SimulationTests"),
         // A server with unusual apps, which the tests run.
         .executableTarget(
             name: "oddserver",

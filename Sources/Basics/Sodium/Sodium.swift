@@ -9,8 +9,12 @@ public enum Sodium {
     /// `sodium_init` returns 0, or 1 if it has run before.
     static let isReady: Void = precondition(sodium_init() >= 0, "libsodium cannot be initialised")
 
+    /// Where bytes come from instead, for tests that repeat what has happened.
+    @TaskLocal package static var source: (any ByteSource)?
+
     /// Unpredictable bytes from the system's source.
     public static func randomBytes(_ count: Int) -> [UInt8] {
+        if let source { return source.bytes(count) }
         isReady
         var bytes = [UInt8](repeating: 0, count: count)
         bytes.withUnsafeMutableBytes { buffer in
@@ -18,6 +22,11 @@ public enum Sodium {
         }
         return bytes
     }
+}
+
+/// See `Sodium.source`.
+package protocol ByteSource: Sendable {
+    func bytes(_ count: Int) -> [UInt8]
 }
 
 /// Bytes as text of hexadecimal digits, two for each byte.

@@ -1,4 +1,4 @@
-import Coordinators
+package import Coordinators
 import JSONCoding
 
 /// What is common to the app's coordinators: they do what their scripts say.
@@ -37,6 +37,16 @@ struct AlphaCoordinator: Actor {
     var me: Me
     static let name = "alpha"
     static let blank = AlphaCoordinator(me: Me(name: "", conduct: 0))
+}
+
+/// What becomes of `AlphaCoordinator` in later editions: it has another property.
+struct NewerAlphaCoordinator: Actor {
+    var me: Me
+    var isNew = true
+    static let name = "alpha"
+    static let blank = NewerAlphaCoordinator(me: Me(name: "", conduct: 0))
+
+    init(me: Me) { self.me = me }
 }
 
 struct BetaCoordinator: Actor, TabBarDelegate, StackDelegate {
@@ -91,9 +101,24 @@ struct Board: SharedState {
 /// A service.
 final class Desk: Sendable {}
 
+/// The editions of the app.
+package enum Edition: Int, Sendable, CaseIterable {
+    case first = 1
+    /// A coordinator has another property.
+    case newer
+    /// There is no `beta` any longer.
+    case smaller
+
+    var alpha: any Actor.Type { self == .first ? AlphaCoordinator.self : NewerAlphaCoordinator.self }
+}
+
 extension App {
     /// The app whose coordinators do anything.
-    static func anything(_ setup: Setup, version: Int = 1) -> App {
+    package static func anything(_ setup: Setup, _ edition: Edition) -> App {
+        anything(setup, version: edition.rawValue, edition)
+    }
+
+    static func anything(_ setup: Setup, version: Int = 1, _ edition: Edition = .first) -> App {
         var dependencies = Dependencies()
         dependencies.register(Desk.self) { _ in Desk() }
         var limits = Limits()
@@ -109,7 +134,8 @@ extension App {
             App(
                 "anything", version: version,
                 root: root,
-                coordinators: [AlphaCoordinator.self, BetaCoordinator.self], shared: [Board.self],
+                coordinators: edition == .smaller ? [edition.alpha] : [edition.alpha, BetaCoordinator.self],
+                shared: [Board.self],
                 dependencies: services, sizeLimit: sizeLimit, onError: setup.showsErrors ? alert : nil)
         }
     }
@@ -183,10 +209,11 @@ extension Actor {
         return conduct.isPicky != true || name == me.name
     }
 
-    func perform(_ effect: AnyEffect, in context: EffectContext) throws -> AnySignal? {
+    func perform(_ effect: AnyEffect, in context: EffectContext) async throws -> AnySignal? {
         guard case .work(let number) = effect else { return nil }
         Table.current.note(callback: .perform)
         let spec = Table.current.effect(number)
+        if spec.hangs == true { try await Table.current.hold() }
         if spec.fails == true { throw Oddity() }
         guard let script = spec.script else { return nil }
         return .outcome(
@@ -378,7 +405,8 @@ extension Actor {
         case .endSessions: navigator.endSessions(ofUser: "user\(number)", number % 2 == 0 ? .others : .all)
         case .perform:
             issued.text = command.to.map { "w\($0)" } ?? "work"
-            let effect = EffectSpec(script: command.script, fails: command.isOn, length: command.at)
+            let effect = EffectSpec(
+                script: command.script, fails: command.isOn, length: command.at, hangs: command.hangs)
             navigator.perform(
                 AnyEffect.work(Table.current.number(of: effect)), id: command.to == nil ? nil : issued.text)
         case .schedule, .scheduleAt, .scheduleWhenIdle:
@@ -398,7 +426,7 @@ extension Actor {
         case .look:
             let stack = navigator.stack.count * 8 + (navigator.isPresenting ? 4 : 0)
             me.drawn = stack + (navigator.selectedTab == nil ? 0 : 2) + (navigator.visible == nil ? 0 : 1)
-            if navigator.isPending("work"), navigator.isDryRun || navigator.session.id.isEmpty { me.drawn += 1 }
+            if navigator.isPending("work") { me.drawn += 1 }
             return nil
         case .resolve:
             _ = try navigator.resolve(Desk.self)
@@ -428,10 +456,14 @@ extension Actor {
         let script = command.script ?? []
         switch (command.kind ?? .any, command.word) {
         case (.root, .tell): navigator.tell(RootCoordinator.self) { try $0.hear(message: tag, script, &$1) }
+        case (.alpha, .tell) where Table.current.edition != .first:
+            navigator.tell(NewerAlphaCoordinator.self) { try $0.hear(message: tag, script, &$1) }
         case (.alpha, .tell): navigator.tell(AlphaCoordinator.self) { try $0.hear(message: tag, script, &$1) }
         case (.beta, .tell): navigator.tell(BetaCoordinator.self) { try $0.hear(message: tag, script, &$1) }
         case (.any, .tell): navigator.tell((any Actor).self) { try $0.hear(message: tag, script, &$1) }
         case (.root, _): navigator.tellChildren(RootCoordinator.self) { try $0.hear(message: tag, script, &$1) }
+        case (.alpha, _) where Table.current.edition != .first:
+            navigator.tellChildren(NewerAlphaCoordinator.self) { try $0.hear(message: tag, script, &$1) }
         case (.alpha, _): navigator.tellChildren(AlphaCoordinator.self) { try $0.hear(message: tag, script, &$1) }
         case (.beta, _): navigator.tellChildren(BetaCoordinator.self) { try $0.hear(message: tag, script, &$1) }
         case (.any, _): navigator.tellChildren((any Actor).self) { try $0.hear(message: tag, script, &$1) }
@@ -441,7 +473,7 @@ extension Actor {
     private mutating func child(_ kind: Kind?, _ conduct: Conduct?) -> any Actor {
         me.children += 1
         let child = Me(name: "\(me.name).\(me.children)", conduct: Table.current.number(of: conduct))
-        return kind == .beta ? BetaCoordinator(me: child) : AlphaCoordinator(me: child)
+        return kind == .beta ? BetaCoordinator(me: child) : Table.current.edition.alpha.init(me: child)
     }
 
     private mutating func tabs(_ command: Command) -> [Tab] {
@@ -473,7 +505,7 @@ enum Actors {
         switch kind {
         case .beta: BetaCoordinator.self
         case .root: RootCoordinator.self
-        default: AlphaCoordinator.self
+        default: Table.current.edition.alpha
         }
     }
 

@@ -1,9 +1,9 @@
-import Coordinators
+package import Coordinators
 import JSONCoding
 
 /// Chooses what happens, from one seed: mostly what is possible now, sometimes what is stale, repeated or wrong. The
 /// weights are drawn anew for each seed, so that a walk without `pop` grows stacks, and one of alerts fills queues.
-struct Generator {
+package struct Generator {
     private var numbers: Numbers
     private var words: [(Word, Int)] = []
     private var verbs: [(Step.Verb, Int)] = []
@@ -21,7 +21,7 @@ struct Generator {
     /// One of so many words is used at all.
     private let sparseness: Int
 
-    init(seed: UInt64) {
+    package init(seed: UInt64) {
         numbers = Numbers(seed: seed)
         oddity = [4, 10, 40, 1000][numbers.below(4)]
         scriptLength = [1, 2, 3, 6, 16][numbers.below(5)]
@@ -67,7 +67,7 @@ struct Generator {
     }
 
     /// What a walk begins with.
-    mutating func setup() -> Setup {
+    package mutating func setup() -> Setup {
         var setup = Setup()
         // Small sessions reach their limits, and take less time.
         if !numbers.isOneIn(5) {
@@ -93,14 +93,13 @@ struct Generator {
 
     // MARK: Steps
 
-    mutating func step(for walk: Walk) -> Step {
-        let plain = walk.plain
+    package mutating func step(for state: NavigationState, _ plain: Plain) -> Step {
         let isOdd = numbers.isOneIn(oddity)
-        let possible = verbs.map { verb, weight in (verb, isOdd || isPossible(verb, walk) ? weight : 0) }
+        let possible = verbs.map { verb, weight in (verb, isOdd || isPossible(verb, state, plain) ? weight : 0) }
         var step = Step(numbers.choose(possible) ?? .run)
         // What meets an alert or an agreement is what nobody has thought of.
         if !plain.alerts.isEmpty, numbers.isOneIn(6) { step.verb = .signal }
-        if walk.state.agreement != nil, numbers.isOneIn(2) { step.verb = .again }
+        if state.agreement != nil, numbers.isOneIn(2) { step.verb = .again }
         step.device = numbers.isOneIn(4) ? 1 : nil
         if numbers.isOneIn(3) { step.names = numbers.isOneIn(8) ? .stale : .shown }
         if step.names == .stale { step.to = 1 + numbers.below(20) }
@@ -129,21 +128,20 @@ struct Generator {
         return step
     }
 
-    private func isPossible(_ verb: Step.Verb, _ walk: Walk) -> Bool {
-        let plain = walk.plain
+    private func isPossible(_ verb: Step.Verb, _ state: NavigationState, _ plain: Plain) -> Bool {
         let hasAlert = !plain.alerts.isEmpty
         switch verb {
-        case .run, .anywhere: return walk.state.accepts(PostedEvent(verb.rawValue, payload: 0))
-        case .go, .plan: return walk.state.accepts(PostedEvent(verb.rawValue))
+        case .run, .anywhere: return state.accepts(PostedEvent(verb.rawValue, payload: 0))
+        case .go, .plan: return state.accepts(PostedEvent(verb.rawValue))
         case .tap, .relaunch, .describeClient, .again: return !hasAlert
         case .unknown: return false
-        case .back: return walk.state.backPlan != nil
+        case .back: return state.backPlan != nil
         case .backTo, .backToRoot: return !hasAlert && plain.visiblePiles.contains { $0.cards.count > 1 }
         case .selectTab: return !hasAlert && plain.visiblePiles.count > 1
         case .dismiss: return !hasAlert && !plain.flows.isEmpty
         case .answer: return hasAlert
-        case .advance: return walk.state.pending.contains { $0.due != nil }
-        case .effect: return walk.state.pending.contains { $0.due == nil }
+        case .advance: return state.pending.contains { $0.due != nil }
+        case .effect: return state.pending.contains { $0.due == nil }
         case .signal, .open, .pair, .read, .fork, .restart: return true
         }
     }

@@ -1,10 +1,10 @@
-import Coordinators
+package import Coordinators
 import JSONCoding
 
 /// The rules for a single state, and what is offered in it.
-enum Oracle {
+package enum Oracle {
     /// The name of an error's case.
-    static func word(_ error: NavigationError) -> String {
+    package static func word(_ error: NavigationError) -> String {
         switch error {
         case .invariantViolated(let violation): "\(violation)".prefix { $0 != "(" }.description
         default: "\(error)".prefix { $0 != "(" }.description

@@ -1,8 +1,8 @@
-import Coordinators
+package import Coordinators
 import JSONCoding
 
 /// A state as lists: what the model works on.
-struct Plain: Equatable {
+package struct Plain: Equatable {
     struct Node: Equatable {
         let id: Int
         let parent: Int?
@@ -65,7 +65,10 @@ struct Plain: Equatable {
     var alerts: [Alert]
     var work: [Work]
 
-    init(_ state: NavigationState) {
+    /// The coordinators' own names.
+    package var names: [String] { nodes.map(\.name) }
+
+    package init(_ state: NavigationState) {
         nodes = state.coordinators.map { living in
             Node(
                 id: living.id, parent: living.parent, home: living.home, kind: Kind(rawValue: living.name) ?? .any,

@@ -19,6 +19,10 @@ package struct Finding: Sendable, Hashable {
     /// A sentence for a person.
     package let reason: String
 
+    package init(rule: Rule, signature: String, reason: String) {
+        (self.rule, self.signature, self.reason) = (rule, signature, reason)
+    }
+
     package var kind: String { "\(rule.rawValue): \(signature)" }
 
     /// Whether one of these is the kind, or what it begins with, followed by `…`.
@@ -63,6 +67,21 @@ package enum Rule: String, Sendable, CaseIterable {
     case bounds
     /// The same event on the same state has the same result.
     case same
+    // Those of sessions on a store, see `SessionSimulation`.
+    /// What is committed can be read, wherever it is kept, and is equal.
+    case readable
+    /// What was acknowledged is there, what was refused has changed nothing.
+    case kept
+    /// A session's versions count by one, each from the one before; a condition holds for the version that it names.
+    case order
+    /// A dry run says what then happens, and changes nothing.
+    case dry
+    /// A token, a code, a key of a service may do what it may at that moment.
+    case access
+    /// A watcher learns of each version or of a later one, and of the end.
+    case watched
+    /// Everybody gets an answer.
+    case alive
 }
 
 /// The reduced sequence that leads to a finding.
@@ -120,7 +139,7 @@ package enum Simulation {
             guard var begun = await Walk(setup, table) else { return }
             trace?("seed \(seed) \(setup.text)")
             for number in 1...max(1, count) {
-                let step = generator.step(for: begun)
+                let step = generator.step(for: begun.state, begun.plain)
                 taken.append(step)
                 let isLast = number == count
                 let findings = await begun.take(step, checksAll: number % 20 == 0 || isLast)
@@ -144,10 +163,23 @@ package enum Simulation {
 
     /// The shortest sequence that leads to the same kind of finding.
     package static func shortened(_ failure: Failure) async -> Failure {
-        var shortening = Shortening(failure)
+        var shortening = Shortening(failure.setup, failure.steps, failure.finding, walk: take)
         let shortest = await shortening.shorten()
         return Failure(
             seed: failure.seed, finding: shortest.finding, setup: shortest.setup, steps: shortest.steps)
+    }
+
+    /// Takes steps until they lead to that kind of finding.
+    private static func take(_ setup: Setup, _ steps: [Step], until kind: String) async -> ([Step], Finding)? {
+        let table = Table()
+        return await Table.$current.withValue(table) {
+            guard var walk = await Walk(setup, table) else { return nil }
+            for (index, step) in steps.enumerated() {
+                let findings = await walk.take(step, checksAll: index == steps.count - 1)
+                if let same = findings.first(where: { $0.kind == kind }) { return (Array(steps[...index]), same) }
+            }
+            return nil
+        }
     }
 
     /// Takes the steps of a failure again.
@@ -170,19 +202,31 @@ package enum Simulation {
     }
 }
 
-/// Leaves out steps, then commands of their scripts, as long as the same kind of finding remains.
-struct Shortening {
-    private var setup: Setup
-    private let finding: Finding
-    private var best: (steps: [Step], finding: Finding)
-    private var attemptsLeft = 6000
+/// What can be made a bit simpler in several ways.
+package protocol Simplifiable: Sendable {
+    var simpler: [Self] { get }
+}
 
-    init(_ failure: Failure) {
-        (setup, finding) = (failure.setup, failure.finding)
-        best = (failure.steps, failure.finding)
+extension Setup: Simplifiable {}
+extension Step: Simplifiable {}
+
+/// Leaves out steps, then parts of them, as long as the same kind of finding remains.
+package struct Shortening<Start: Simplifiable, Move: Simplifiable> {
+    /// Walks, and returns the steps until the finding, and the finding; `nil` if there is none of the kind.
+    package typealias Walking = (Start, [Move], _ kind: String) async -> ([Move], Finding)?
+
+    private var setup: Start
+    private let kind: String
+    private var best: (steps: [Move], finding: Finding)
+    private var attemptsLeft: Int
+    private let walk: Walking
+
+    package init(_ setup: Start, _ steps: [Move], _ finding: Finding, attempts: Int = 6000, walk: @escaping Walking) {
+        (self.setup, kind, best) = (setup, finding.kind, (steps, finding))
+        (attemptsLeft, self.walk) = (attempts, walk)
     }
 
-    mutating func shorten() async -> (setup: Setup, steps: [Step], finding: Finding) {
+    package mutating func shorten() async -> (setup: Start, steps: [Move], finding: Finding) {
         var size = max(1, best.steps.count / 2)
         while attemptsLeft > 0 {
             let isShorter = await leaveOut(size)
@@ -229,21 +273,10 @@ struct Shortening {
     }
 
     /// Keeps a sequence if it leads to the same kind of finding.
-    private mutating func tries(_ setup: Setup, _ steps: [Step]) async -> Bool {
+    private mutating func tries(_ setup: Start, _ steps: [Move]) async -> Bool {
         guard attemptsLeft > 0 else { return false }
         attemptsLeft -= 1
-        let table = Table()
-        let found: ([Step], Finding)? = await Table.$current.withValue(table) {
-            guard var walk = await Walk(setup, table) else { return nil }
-            for (index, step) in steps.enumerated() {
-                let findings = await walk.take(step, checksAll: index == steps.count - 1)
-                if let same = findings.first(where: { $0.kind == finding.kind }) {
-                    return (Array(steps[...index]), same)
-                }
-            }
-            return nil
-        }
-        guard let found else { return false }
+        guard let found = await walk(setup, steps, kind) else { return false }
         (self.setup, best) = (setup, found)
         return true
     }

@@ -4,15 +4,16 @@ import Synchronization
 
 /// What stands beside the session: the scripts, of which events and coordinators have only the numbers, and what the
 /// coordinators of the walk's current transition have heard and asked for.
-final class Table: Sendable {
+package final class Table: Sendable {
     /// The table of the walk that is under way.
-    @TaskLocal static var current = Table()
+    @TaskLocal package static var current = Table()
 
     private struct State {
         var scripts = Numbered<[Command]>(first: [])
         var conducts = Numbered<Conduct>(first: Conduct())
         var effects = Numbered<EffectSpec>(first: EffectSpec())
         var usage = Usage()
+        var edition = Edition.first
         /// Whether nothing is noted, because the transition is only a trial.
         var isTrial = false
         /// The coordinator that is being called.
@@ -28,14 +29,28 @@ final class Table: Sendable {
     }
 
     private let state = Mutex(State())
+    /// What an effect that hangs waits for.
+    let hold: @Sendable () async throws -> Void
 
-    func number(of script: [Command]?) -> Int { script.map { script in state.withLock { $0.scripts[script] } } ?? 0 }
+    package init(hold: @escaping @Sendable () async throws -> Void = {}) {
+        self.hold = hold
+    }
+
+    package func number(of script: [Command]?) -> Int {
+        script.map { script in state.withLock { $0.scripts[script] } } ?? 0
+    }
     func number(of conduct: Conduct?) -> Int { conduct.map { conduct in state.withLock { $0.conducts[conduct] } } ?? 0 }
     func number(of effect: EffectSpec) -> Int { state.withLock { $0.effects[effect] } }
     func script(_ number: Int) -> [Command] { state.withLock { $0.scripts.value(number) } }
     func conduct(_ number: Int) -> Conduct { state.withLock { $0.conducts.value(number) } }
     func effect(_ number: Int) -> EffectSpec { state.withLock { $0.effects.value(number) } }
-    var usage: Usage { state.withLock { $0.usage } }
+    package var usage: Usage { state.withLock { $0.usage } }
+
+    /// The edition of the app that runs.
+    package var edition: Edition {
+        get { state.withLock(\.edition) }
+        set { state.withLock { $0.edition = newValue } }
+    }
 
     /// A new number for a message.
     func tag() -> Int {
@@ -78,7 +93,7 @@ final class Table: Sendable {
     }
 
     /// Begins to note what happens in a transition.
-    func begin(isTrial: Bool) {
+    package func begin(isTrial: Bool) {
         state.withLock { state in
             state.isTrial = isTrial
             guard !isTrial else { return }

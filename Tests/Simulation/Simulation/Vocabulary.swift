@@ -20,7 +20,7 @@ enum Kind: String, Codable, Sendable, CaseIterable {
 }
 
 /// A command of a script. What a word does not need is left out.
-struct Command: Codable, Hashable, Sendable {
+package struct Command: Codable, Hashable, Sendable {
     var word: Word
     /// A position or the number of a name, modulo what there is; out of bounds if negative.
     var at: Int?
@@ -33,6 +33,8 @@ struct Command: Codable, Hashable, Sendable {
     var conduct: Conduct?
     var script: [Command]?
     var buttons: [ButtonSpec]?
+    /// Whether the effect ends only when its server gives it up; for hosts with a simulated clock.
+    var hangs: Bool?
 
     init(_ word: Word, at: Int? = nil) {
         (self.word, self.at) = (word, at)
@@ -111,11 +113,12 @@ struct EffectSpec: Codable, Hashable, Sendable {
     var fails: Bool?
     /// How long a text the outcome has.
     var length: Int?
+    var hangs: Bool?
 }
 
 /// What a walk does at a time.
 package struct Step: Codable, Hashable, Sendable {
-    enum Verb: String, Codable, Sendable, CaseIterable {
+    package enum Verb: String, Codable, Sendable, CaseIterable {
         case run, go, plan, anywhere, tap, unknown
         /// Posts the event that was held up, or the last one, once more.
         case again
@@ -124,25 +127,25 @@ package struct Step: Codable, Hashable, Sendable {
     }
 
     /// Which screen an event names: the one that its device was sent last, or one that was there once.
-    enum Naming: String, Codable, Sendable { case shown, stale }
+    package enum Naming: String, Codable, Sendable { case shown, stale }
 
-    var verb: Verb
+    package var verb: Verb
     /// Which of several things, modulo their number.
-    var at: Int?
+    package var at: Int?
     var to: Int?
-    var script: [Command]?
+    package var script: [Command]?
     /// Which device does it; `nil` for the first.
     var device: Int?
-    var names: Naming?
+    package var names: Naming?
 
-    init(_ verb: Verb, at: Int? = nil) {
+    package init(_ verb: Verb, at: Int? = nil) {
         (self.verb, self.at) = (verb, at)
     }
 
     package var text: String { JSONText.of(self) }
 
     /// The step with less in it, each a bit simpler.
-    var simpler: [Step] {
+    package var simpler: [Step] {
         var all: [Step] = []
         if let script {
             for shorter in script.shorter {
@@ -157,6 +160,15 @@ package struct Step: Codable, Hashable, Sendable {
             if step != self { all.append(step) }
         }
         return all
+    }
+}
+
+extension Step {
+    /// The step with effects that hang.
+    package var hanging: Step {
+        var step = self
+        for index in script?.indices ?? 0..<0 where script?[index].word == .perform { step.script?[index].hangs = true }
+        return step
     }
 }
 
@@ -207,6 +219,7 @@ extension Command {
         if let buttons, buttons.count > 1 { for index in buttons.indices { add { $0.buttons?.remove(at: index) } } }
         add { $0.at = nil }
         add { $0.to = nil }
+        add { $0.hangs = nil }
         return all
     }
 }
@@ -232,7 +245,7 @@ extension Conduct {
 }
 
 extension Setup {
-    var simpler: [Setup] {
+    package var simpler: [Setup] {
         var all = conduct.simpler.map { conduct in
             var setup = self
             setup.conduct = conduct
@@ -256,23 +269,25 @@ package struct Setup: Codable, Hashable, Sendable {
     /// Whether an error of a coordinator becomes an alert.
     var showsErrors = false
 
-    var text: String { JSONText.of(self) }
+    package init() {}
+
+    package var text: String { JSONText.of(self) }
 }
 
-enum JSONText {
-    static func of(_ value: some Encodable) -> String {
+package enum JSONText {
+    package static func of(_ value: some Encodable) -> String {
         guard let json = try? JSON(encoding: value) else { return "" }
         return String(decoding: JSONWriter.bytes(capacity: 256) { json.write(to: &$0) }, as: UTF8.self)
     }
 }
 
 /// Steele, Lea and Flood's SplitMix: the same numbers from the same seed, everywhere.
-struct Numbers: RandomNumberGenerator, Sendable {
+package struct Numbers: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    package init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -281,14 +296,16 @@ struct Numbers: RandomNumberGenerator, Sendable {
     }
 
     /// From 0 to `count` - 1; 0 if there is none.
-    mutating func below(_ count: Int) -> Int { count <= 1 ? 0 : Int(next() % UInt64(count)) }
+    package mutating func below(_ count: Int) -> Int { count <= 1 ? 0 : Int(next() % UInt64(count)) }
 
-    mutating func isOneIn(_ count: Int) -> Bool { below(count) == 0 }
+    package mutating func isOneIn(_ count: Int) -> Bool { below(count) == 0 }
 
-    mutating func choose<Value>(_ values: [Value]) -> Value? { values.isEmpty ? nil : values[below(values.count)] }
+    package mutating func choose<Value>(_ values: [Value]) -> Value? {
+        values.isEmpty ? nil : values[below(values.count)]
+    }
 
     /// One of the values, by their weights; `nil` if all weights are 0.
-    mutating func choose<Value>(_ values: [(Value, Int)]) -> Value? {
+    package mutating func choose<Value>(_ values: [(Value, Int)]) -> Value? {
         var rest = below(values.reduce(0) { $0 + $1.1 })
         for (value, weight) in values where weight > 0 {
             if rest < weight { return value }

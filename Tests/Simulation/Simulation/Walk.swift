@@ -1,8 +1,8 @@
-import Coordinators
+package import Coordinators
 import JSONCoding
 
 /// A session under way: takes steps, and has the oracle look at each.
-struct Walk {
+package struct Walk {
     /// One of the devices that use the session.
     struct Phone {
         let device: Device
@@ -41,7 +41,9 @@ struct Walk {
     private var base: (parts: SharedParts, state: JSON)
     private var costlyChecks = 0
 
-    static let clients = [ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv")]
+    package static let clients = [
+        ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv"),
+    ]
 
     init?(_ setup: Setup, _ table: Table) async {
         (self.setup, self.table) = (setup, table)
@@ -106,7 +108,10 @@ extension Walk {
     private mutating func post(_ step: Step, checksAll: Bool) async -> [Finding] {
         let phone = phone(of: step)
         let again = (agreed?.event ?? heldUp?.event ?? last).map { PostedEvent($0.type, payload: $0.payload) }
-        guard let event = step.verb == .again ? again : event(of: step, phones[phone]) else { return [] }
+        let shown = (phones[phone].screen, phones[phone].alert)
+        guard let event = step.verb == .again ? again : step.event(on: state, plain, table, shown: shown) else {
+            return []
+        }
         let builtIn = BuiltInEvent(rawValue: event.type)
         if let builtIn { table.note(builtIn) }
         last = event
@@ -162,59 +167,6 @@ extension Walk {
     private func isAnswer(_ event: PostedEvent, _ state: NavigationState, leaving: Bool) -> Bool {
         guard event.type == "answer", let alert = state.alert, alert.subject != nil else { return false }
         return alert.alert.buttons.first { $0.id == event.payload?["button"]?.string }?.leaves == leaving
-    }
-
-    /// The event that a step stands for; `nil` if there is none.
-    private func event(of step: Step, _ phone: Phone) -> PostedEvent? {
-        let script = JSON.integer(table.number(of: step.script))
-        var event = PostedEvent(step.verb.rawValue)
-        switch step.verb {
-        case .run, .anywhere: event.payload = script
-        case .go: if step.at == 1 { event.type = "went" }
-        case .plan:
-            event.payload = [
-                "on": .string(step.at == 1 ? "2027-01-15" : "2027-01-15T08:00:00Z"), "text": "x",
-                "count": .integer(step.to ?? 1),
-            ]
-        case .tap:
-            let controls =
-                (state.visible?.screen.rows.compactMap(\.control) ?? [])
-                + (state.visible?.screen.events ?? []).filter { $0.payload != nil }
-            guard let control = Actors.element(of: controls, step.at ?? 0) else { return nil }
-            (event.type, event.payload) = (control.event, control.payload)
-        case .unknown: event.payload = ["x": 1]
-        case .back, .backToRoot, .relaunch: break
-        case .backTo:
-            let cards = plain.visiblePiles.flatMap(\.cards)
-            let card = Actors.element(of: cards, step.at ?? 0)
-            event.payload = step.to == 1 ? ["name": .string(card?.name ?? "x")] : ["key": .string(card?.key ?? "k0")]
-        case .selectTab:
-            event.payload = step.to == 1 ? ["index": .integer(step.at ?? 0)] : ["tab": .string("t\(step.at ?? 0)")]
-        case .dismiss:
-            if let at = step.at { event.payload = ["key": .string(Actors.element(of: plain.flows, at)?.key ?? "p0")] }
-        case .answer:
-            let button = Actors.element(of: state.alert?.alert.buttons ?? [], step.at ?? 0)
-            var payload: JSONObject = ["button": .string(button?.id ?? "none")]
-            // A client that has been sent an alert names it.
-            if step.names != nil, let alert = phone.alert { payload["alert"] = .string(alert) }
-            event.payload = .object(payload)
-            return event
-        case .open:
-            let place = ["root", "beta", "nowhere", "root"][abs(step.at ?? 0) % 4]
-            event.payload = ["path": .string("/\(place)/\(table.number(of: step.script))")]
-        case .describeClient:
-            event.payload = ["locale": .string(["en", "de", "ko"][abs(step.at ?? 0) % 3]), "platform": "phone"]
-        case .again, .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
-        }
-        switch step.names {
-        case .shown: event.screen = phone.alert ?? phone.screen
-        case .stale: event.screen = "k\(max(1, abs(step.to ?? 1)))"
-        case nil: break
-        }
-        // Only `back` may name an alert.
-        if phone.alert != nil, step.names == .shown, step.verb != .back { event.screen = phone.screen }
-        if phone.alert != nil, step.names == .shown, step.verb == .back { event.screen = nil }
-        return event
     }
 
     /// Keeps the result of a transition, and checks it.

@@ -115,7 +115,7 @@ extension SessionHost {
         var position: FeedPosition?
         var isFollowing = false
         while !Task.isCancelled {
-            try? await Task.sleep(for: SessionHost.interval)
+            try? await sleep(for: SessionHost.interval)
             guard watcherCount > 0 else {
                 (position, isFollowing) = (nil, false)
                 feed.note(knownUntil: nil)
@@ -186,7 +186,7 @@ extension SessionHost {
     /// Keeps sessions alive while clients watch them, until the task is cancelled.
     public func keepWatchedAlive() async {
         while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(1))
+            try? await sleep(for: .seconds(1))
             guard watcherCount > 0 else { continue }
             let now = now()
             let due = feed.newestClientStates.filter { state in

@@ -49,7 +49,7 @@ extension SessionHost {
         // This server needs one round trip for each of its changes in a row. Another server, whose change was a
         // conflict, needs two, and would never be faster without a pause.
         if store.isShared, session.successiveTurns % SessionHost.turnsInRow == SessionHost.turnsInRow - 1 {
-            await SessionHost.pause(milliseconds: 15)
+            await pause(milliseconds: 15)
         }
         var deadline: Int?
         for number in 1... {
@@ -59,7 +59,7 @@ extension SessionHost {
                 case .unchanged(let value): if try await isCurrent(session) { return value }
                 case .outdated:
                     // A random time, so that servers that met the same conflict do not meet again.
-                    if number > 1 { await SessionHost.pause(milliseconds: Int.random(in: 2...20)) }
+                    if number > 1 { await pause(milliseconds: settings.surroundings.random(2...20)) }
                     try await reload(session)
                 }
             } catch {
@@ -74,7 +74,7 @@ extension SessionHost {
 
     /// Not inlined, because a task has room for all that any function inlined into it might need.
     @inline(never)
-    private static func pause(milliseconds: Int) async { try? await Task.sleep(for: .milliseconds(milliseconds)) }
+    private func pause(milliseconds: Double) async { try? await sleep(for: .milliseconds(milliseconds)) }
 
     /// After how many turns in a row this server pauses.
     private static let turnsInRow = 16

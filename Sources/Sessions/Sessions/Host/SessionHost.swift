@@ -53,14 +53,19 @@ public final class SessionHost: Sendable {
         self.eventRate = RateLimit(perSecond: settings.eventRate)
         self.report = report
         let observeDeadline = settings.observeDeadline
-        self.callWatch = CallWatch(limit: settings.handlerDeadline, observeDeadline: observeDeadline) { app, call in
+        let reportBlocking: @Sendable (String, RunningCall) -> Void = { app, call in
             report(
                 """
                 \(app): \(call.coordinator) has blocked its thread in \(call.function): other clients had to wait; now it \
                 is called on other threads
                 """)
         }
-        self.effectWatch = CallWatch(limit: settings.effectDeadline, observeDeadline: observeDeadline)
+        self.callWatch = CallWatch(
+            limit: settings.handlerDeadline, observeDeadline: observeDeadline,
+            reportBlocking: settings.surroundings.movesBlockingCalls ? reportBlocking : nil)
+        self.effectWatch = CallWatch(
+            limit: settings.effectDeadline, observeDeadline: observeDeadline,
+            executor: settings.surroundings.effectExecutor)
         self.effects = EffectQueue(limit: settings.effectLimit)
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
         self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
@@ -82,6 +87,8 @@ public final class SessionHost: Sendable {
 
     /// The time, which never goes back.
     func now() -> Date { clock.now() }
+
+    func sleep(for duration: Duration) async throws { try await settings.surroundings.sleep(duration) }
 
     /// Like `session(_:token:)`, without `await`; `nil` if the session is not in memory, or a shared store has to
     /// confirm it.

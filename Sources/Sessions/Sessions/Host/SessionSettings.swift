@@ -2,6 +2,18 @@ internal import Coordinators
 public import FoundationEssentials
 public import Tracing
 
+/// What a host takes from its surroundings, besides the time: a simulation decides it instead.
+package struct Surroundings: Sendable {
+    package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    package var random: @Sendable (ClosedRange<Double>) -> Double = { .random(in: $0) }
+    /// Where effects run; `nil` for threads that they may block.
+    package var effectExecutor: (any TaskExecutor)?
+    /// Whether functions that block their thread are called on others.
+    package var movesBlockingCalls = true
+
+    package init() {}
+}
+
 /// How long sessions live, and the limits on them.
 public struct SessionSettings: Sendable {
     /// How long a session lives after its last use, unless its app says otherwise.
@@ -56,6 +68,7 @@ public struct SessionSettings: Sendable {
     /// How long a change is attempted that other servers prevent again and again.
     package var attemptTime = Duration.seconds(5)
     package var observeDeadline: DeadlineObserver?
+    package var surroundings = Surroundings()
 
     public init() {}
 
@@ -81,7 +94,7 @@ public struct SessionSettings: Sendable {
 
     /// The pause after so many failures. Random in part, so that what failed together is not repeated together.
     func pause(afterFailure number: Int) -> Duration {
-        retryPause * min(60, Double(1 << min(number - 1, 6))) * Double.random(in: 0.75...1.25)
+        retryPause * min(60, Double(1 << min(number - 1, 6))) * surroundings.random(0.75...1.25)
     }
 
     private func absoluteEnd(of app: App, createdAt: Date) -> Date {

@@ -53,7 +53,7 @@ public struct SessionRecord: Sendable {
     /// Whether it was read from a full record.
     let isFull: Bool
     /// Whether it is the end of a session that had expired.
-    let hasExpired: Bool
+    package let hasExpired: Bool
     /// `nil` for the session's end.
     let content: Content?
 
@@ -66,6 +66,12 @@ public struct SessionRecord: Sendable {
 
     /// How deep a record may be nested. Tabs in tabs nest a saved state deeper than a request may be.
     static let depthLimit = 512
+
+    /// As `NavigationState.encoded` writes it; `nil` for the session's end.
+    package var savedState: JSON? { content?.state }
+
+    /// The version of the app that saved the state; `nil` for the session's end.
+    package var appVersion: Int? { content?.state["version"]?.integer }
 
     /// Whether the session ended with this version.
     public var isEnd: Bool { content == nil }

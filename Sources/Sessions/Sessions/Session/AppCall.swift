@@ -32,15 +32,18 @@ package final class CallWatch: Sendable {
     /// calls: then nothing is learned about how functions behave.
     let reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)?
     fileprivate let observeDeadline: DeadlineObserver?
+    /// Where calls in the background run; `nil` for threads that they may block.
+    fileprivate let executor: (any TaskExecutor)?
     private let late = Atomic(0)
 
     package init(
         limit: Duration, observeDeadline: DeadlineObserver? = nil,
-        reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)? = nil
+        reportBlocking: (@Sendable (_ app: String, RunningCall) -> Void)? = nil, executor: (any TaskExecutor)? = nil
     ) {
         self.limit = limit
         self.observeDeadline = observeDeadline
         self.reportBlocking = reportBlocking
+        self.executor = executor
     }
 
     /// The calls that are running after their deadline.
@@ -115,7 +118,7 @@ func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[U
     let call = AppCall(of: content.app, watch)
     let made = MadeText()
     let ending = await call.ending { () async throws(NavigationError) in
-        let text = try await content.text(observer: call)
+        let text = try await content.text(observer: watch.reportBlocking == nil ? nil : call)
         made.text.withLock { $0 = text }
     }
     return ending.map { made.text.withLock { $0 } }
@@ -220,7 +223,7 @@ private final class AppCall: CallObserver {
     private func endingInBackground(
         of work: @escaping @Sendable () async throws(NavigationError) -> Void
     ) async -> Ending {
-        let task = Task(executorPreference: HandlerPool.shared) {
+        let task = Task(executorPreference: watch.executor ?? HandlerPool.shared) {
             do throws(NavigationError) {
                 try await work()
                 self.settle(.done(()))

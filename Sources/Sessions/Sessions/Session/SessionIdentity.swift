@@ -1,4 +1,4 @@
-internal import Coordinators
+package import Coordinators
 public import FoundationEssentials
 internal import JSONCoding
 public import Sodium
@@ -86,7 +86,7 @@ extension SessionIdentity {
     }
 
     /// The device of a token; `nil` if the session's state has what its only device says about itself.
-    func device(of digest: SHA256Digest) -> Device? {
+    package func device(of digest: SHA256Digest) -> Device? {
         guard tokens.count > 1 || tokens[0].client != nil, let token = access(of: digest), let client = token.client
         else { return nil }
         return Device(token.number, client)

@@ -96,7 +96,7 @@ public final class Watch: Sendable {
         // Not on the connection's thread: it need not be woken only to look for its client.
         let timer = Task {
             let end = ContinuousClock.now + limit
-            while .now < end, !hasGone() { try await Task.sleep(for: min(end - .now, Watch.presenceInterval)) }
+            while .now < end, !hasGone() { try await host.sleep(for: min(end - .now, Watch.presenceInterval)) }
             wake()
         }
         defer { timer.cancel() }

@@ -80,8 +80,8 @@ extension SessionHost {
             // Another clean-up of the session was faster, or the store refuses commits for now. What is not committed is
             // done again, by the next run of the server at the latest.
             guard !effects.isClosed else { return }
-            try? await Task.sleep(
-                for: attempt < 10 ? .milliseconds(Int.random(in: 1...20)) : settings.pause(afterFailure: 1))
+            let short = Duration.milliseconds(settings.surroundings.random(1...20))
+            try? await sleep(for: attempt < 10 ? short : settings.pause(afterFailure: 1))
         }
     }
 }

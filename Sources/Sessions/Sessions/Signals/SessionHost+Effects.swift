@@ -45,7 +45,7 @@ extension SessionHost {
             effects.forget(attempt.key)
         case .failed:
             measures.signals.count(.effectRepeated)
-            try? await Task.sleep(for: settings.pause(afterFailure: attempt.number))
+            try? await sleep(for: settings.pause(afterFailure: attempt.number))
             start(effects.enqueueAgain(attempt.key))
         }
     }
@@ -84,7 +84,7 @@ extension SessionHost {
         var isDue = true
         while !Task.isCancelled {
             if isDue { isDue = await !resumeAll() }
-            try? await Task.sleep(for: .seconds(store.isShared ? 5 : 1))
+            try? await sleep(for: .seconds(store.isShared ? 5 : 1))
             if store.isShared || effects.hasRoomAgain() { isDue = true }
         }
         // The server stops: what is under way is begun again after the next start.

@@ -142,7 +142,7 @@ extension SessionHost {
             }
             // What the store refuses is repeated for as long as this server runs; afterwards the effect runs again.
             guard !effects.isClosed else { return }
-            try? await Task.sleep(for: settings.pause(afterFailure: attempt))
+            try? await sleep(for: settings.pause(afterFailure: attempt))
         }
     }
 
@@ -175,7 +175,7 @@ extension SessionHost {
                 var hasFired = false
                 while let timer = round.first, !Task.isCancelled {
                     guard timers.count < SessionSettings.timersAtOnce else {
-                        try? await Task.sleep(for: .milliseconds(2))
+                        try? await sleep(for: .milliseconds(2))
                         continue
                     }
                     round = round.dropFirst()
@@ -187,7 +187,7 @@ extension SessionHost {
                     }
                 }
                 // After a round that fired something, more may be due already.
-                try? await Task.sleep(for: .milliseconds(hasFired ? 10 : 250))
+                try? await sleep(for: .milliseconds(hasFired ? 10 : 250))
             }
         }
     }

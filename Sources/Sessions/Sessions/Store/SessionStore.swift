@@ -171,8 +171,10 @@ public struct SessionStamp: Sendable, Hashable {
     }
 
     /// Whether the other stamp is later, as far as one server can know.
+    ///
+    /// A store that is not shared forgets how many commits there were without a version: the version comes first.
     func precedes(_ other: SessionStamp) -> Bool {
-        (generation, commits) < (other.generation, other.commits)
+        (generation, version, commits) < (other.generation, other.version, other.commits)
     }
 }
 
