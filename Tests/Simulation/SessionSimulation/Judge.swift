@@ -5,8 +5,8 @@ import Sessions
 import Simulation
 import Sodium
 
-/// The rules for answers, and for what must have happened by itself. It compares with the ledger, which knows nothing of
-/// the host.
+/// The rules for answers, and for what must have happened by itself. It compares with the ledger, which knows nothing
+/// of the host.
 final class Judge {
     private let walk: SessionWalk
     private var ledger: Ledger { walk.ledger }
@@ -27,24 +27,31 @@ final class Judge {
         var answers: [(account: Ledger.Account, answer: StoredAnswer)] = []
     }
 
-    private func made(by request: Int) -> Made {
+    private func made(by request: Request) -> Made {
         var made = Made()
         for account in ledger.accounts {
-            for version in account.versions.reversed() where version.request == request {
-                // A session that is loaded is completed, whoever loads it.
-                let isRestoration = version.number > 1 && version.record.note.map { $0.event == nil } == true
-                if !isRestoration { made.versions.insert((account, version), at: 0) }
+            for version in account.versions.reversed() where version.request == request.number {
+                if !isRestoration(version, request) { made.versions.insert((account, version), at: 0) }
             }
-            for (answer, maker) in account.answers where maker == request { made.answers.append((account, answer)) }
+            for (answer, maker) in account.answers where maker == request.number {
+                made.answers.append((account, answer))
+            }
         }
         return made
+    }
+
+    /// Whether a version was only made because a session that another edition has saved was loaded, whoever loaded it.
+    private func isRestoration(_ version: Ledger.Version, _ request: Request) -> Bool {
+        guard let event = version.record.event else { return false }
+        if case .event(_, _, let posted, _, _) = request.call, posted.type == event { return false }
+        return ["migrate", "restore", "relaunch"].contains(event)
     }
 
     /// - Parameters:
     ///   - isAlone: whether nothing else has happened meanwhile.
     ///   - isTroubled: whether the store or the process has failed meanwhile.
     func judge(_ request: Request, isAlone: Bool, isTroubled: Bool) {
-        let made = made(by: request.number)
+        let made = made(by: request)
         let verb = request.call.verb
         guard let response = request.response else {
             if case .wait = request.call { return }
@@ -55,7 +62,7 @@ final class Judge {
         switch response {
         case .failed(let error): judge(request, error, made, isAlone, isTroubled)
         case .outcome(let outcome): judge(request, outcome, made)
-        case .created(let created): judge(request, created, made)
+        case .created(let created): judge(request, created, made, isAlone)
         case .state(let state): judge(request, state, made, isAlone)
         case .preview(let applied): judge(request, preview: applied, made, isAlone)
         case .history(let entries): judge(request, entries)
@@ -168,7 +175,7 @@ final class Judge {
         if !isKept { find(.once, "\(verb): another answer") }
     }
 
-    private func judge(_ request: Request, _ created: CreatedSession, _ made: Made) {
+    private func judge(_ request: Request, _ created: CreatedSession, _ made: Made, _ isAlone: Bool) {
         let verb = request.call.verb
         guard let account = ledger[created.id] else { return find(.kept, "\(verb): a session that is not there") }
         let digest = SHA256Digest(of: created.token.text)
@@ -180,7 +187,7 @@ final class Judge {
         } else if let answer = created.outcome.kept {
             checkKept(answer, of: created.id, verb)
         }
-        if account.end(at: now) == nil, account.last.record.identity.access(of: digest) == nil {
+        if isAlone, account.end(at: now) == nil, account.last.record.identity.access(of: digest) == nil {
             find(.access, "\(verb): a token that opens nothing")
         }
         guard case .fork(let id, let token, let version, _) = request.call, let origin = ledger[id],
@@ -226,8 +233,8 @@ final class Judge {
             let next = next(event, on: account.last, by: token, at: now)
         else { return }
         switch next {
-        case .success(let state):
-            if state.encoded != applied.state.navigation.encoded { find(.dry, "a dry run says something else") }
+        case .success(let result):
+            if result.state.encoded != applied.state.navigation.encoded { find(.dry, "a dry run says something else") }
         case .failure(let error): find(.dry, "a dry run accepts what is refused: \(Oracle.word(error))")
         }
     }
@@ -282,7 +289,11 @@ final class Judge {
     /// A refusal of a request that came alone names what is so.
     private func checkRefusal(_ request: Request, _ error: SessionError) {
         guard let id = request.call.session, let account = ledger[id] else { return }
-        guard let before = account.versions.last(where: { $0.number <= request.begin }) else { return }
+        // The key of a fork is that of another session.
+        if case .fork = request.call { return }
+        guard let before = account.versions.last(where: { $0.number <= request.begin }),
+            !account.versions.contains(where: { $0.request == request.number && isRestoration($0, request) })
+        else { return }
         let tokens = before.record.identity.tokens
         let kept = request.call.keptKey.flatMap { account.kept($0, walk.setup.answers) }
         let fault: Bool
@@ -299,7 +310,9 @@ final class Judge {
             fault = tags.contains { $0.version == before.number }
         case .keyReused: fault = kept == nil || kept?.fingerprint == request.call.fingerprint
         case .keyWithdrawn: fault = kept == nil || kept?.body != nil
-        case .answerForgotten: fault = kept == nil
+        case .answerForgotten:
+            guard case .event = request.call else { return }
+            fault = kept == nil
         case .unknownVersion:
             guard case .past(_, let token, let version) = request.call else { return }
             let first = before.record.identity.access(of: SHA256Digest(of: token))?.firstVersion ?? 1
@@ -336,14 +349,14 @@ final class Judge {
 
     private func next(
         _ event: PostedEvent, on version: Ledger.Version, by token: String, at time: Date
-    ) -> Result<NavigationState, NavigationError>? {
+    ) -> Result<TransitionResult, NavigationError>? {
         guard let state = SessionWalk.navigation(of: version, walk.app) else { return nil }
         let identity = version.record.identity
         do throws(NavigationError) {
             var run = try walk.app.begin(event, on: state, at: time, by: identity.device(of: SHA256Digest(of: token)))
-            if let result = try run.resultAtOnce() { return .success(result.state) }
+            if let result = try run.resultAtOnce() { return .success(result) }
             run.origin = TransitionOrigin(session: identity.id.text, user: identity.user) { "" }
-            return walk.result(of: run).map(\.state)
+            return walk.result(of: run)
         } catch {
             return .failure(error)
         }
@@ -360,8 +373,9 @@ final class Judge {
                 find(.order, "an event is applied to another version than If-Match names")
             }
             switch next(event, on: before, by: token, at: version.time) {
-            case .success(let state)?:
-                if state.encoded != version.text { find(.order, "another state than the event leads to") }
+            case .success(let result)?:
+                if result.state.encoded != version.text { find(.order, "another state than the event leads to") }
+                checkIdentity(version.record.identity, after: before.record.identity, result.transition, by: token)
             case .failure(let error)?: find(.order, "an event is applied that is refused: \(Oracle.word(error))")
             case nil: find(.readable, "a version cannot be restored")
             }
@@ -370,6 +384,24 @@ final class Judge {
             let expected = Date(timeIntervalSince1970: life.timeIntervalSince1970.rounded(.down))
             if version.record.expiresAt != expected { find(.kept, "an event does not prolong the session's life") }
         }
+    }
+
+    /// An event changes the tokens and the user of its session as it has asked for, and not otherwise.
+    private func checkIdentity(
+        _ identity: SessionIdentity, after before: SessionIdentity, _ transition: Transition, by token: String
+    ) {
+        let caller = SHA256Digest(of: token)
+        let (old, new) = (before.tokens.map(\.digest), identity.tokens.map(\.digest))
+        let others = old.filter { $0 != caller }
+        let areRight =
+            switch transition.tokenRotation {
+            case nil: new == old
+            case .keepingOthers?: new.count == old.count && !new.contains(caller) && others.allSatisfy(new.contains)
+            case .revokingOthers?: new.count == 1 && !old.contains(new[0])
+            }
+        if !areRight { find(.access, "an event leaves other tokens than it asks for") }
+        let user = transition.userChange.map(\.user) ?? before.user
+        if identity.user != user { find(.access, "an event leaves another user than it signs in") }
     }
 
     // Access.

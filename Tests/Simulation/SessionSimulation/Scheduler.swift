@@ -165,8 +165,8 @@ final class Scheduler: TaskExecutor, @unchecked Sendable {
 
 /// Where the runtime enqueues jobs that have no executor of their own: with the scheduler of the thread, if it has one.
 ///
-/// `swift_task_enqueueGlobal_hook` is a variable of the runtime, for tests: a function that is called in place of its own,
-/// which is its last parameter. It is set once for the process.
+/// `swift_task_enqueueGlobal_hook` is a variable of the runtime, for tests: a function that is called in place of its
+/// own, which is its last parameter. It is set once for the process.
 private enum Jobs {
     typealias Original = @convention(thin) (UnownedJob) -> Void
     typealias Hook = @convention(thin) (UnownedJob, Original) -> Void

@@ -2,10 +2,10 @@
 //
 // A walk has several sessions of the app `anything` in a real `SessionHost`, on a store in memory or in files. It sends
 // requests of several devices and services, alone and at the same moment, lets time pass, makes the store refuse, lose
-// answers and fill up, and kills the process. All jobs run on one thread in an order that the seed chooses, and time is the
-// walk's: `Scheduler`. Between the host and its store is the `SteeredStore`, which lets commits go on, or fails them, and
-// tells the `Ledger`: the list of what has been committed, which knows nothing of hosts. The `Judge` compares each answer
-// with it, and with what the engine alone makes of an event.
+// answers and fill up, and kills the process. All jobs run on one thread in an order that the seed chooses, and time is
+// the walk's: `Scheduler`. Between the host and its store is the `SteeredStore`, which lets commits go on, or fails
+// them, and tells the `Ledger`: the list of what has been committed, which knows nothing of hosts. The `Judge` compares
+// each answer with it, and with what the engine alone makes of an event.
 //
 // `Move` has the words of a walk and chooses them, `Requests` says what they ask the host for, `SessionWalk` puts it
 // together. What coordinators do, and whether that is right, is the matter of `Simulation`.

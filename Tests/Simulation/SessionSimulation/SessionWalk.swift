@@ -221,10 +221,7 @@ extension SessionWalk {
             restart(kills: false)
         case .backUp: if files?.backUp() == true { backup = ledger.marks }
         case .goBack:
-            guard let backup else { break }
-            restart(from: .backup)
-            ledger.goBack(to: backup)
-            states = [:]
+            if backup != nil { restart(from: .backup) }
         case .move: restart(from: .export)
         case .finish: finish()
         case .unwatch:
@@ -481,6 +478,10 @@ extension SessionWalk {
                 return ledger.find(.readable, "the store cannot be opened again")
             }
             inner = opened
+        }
+        if source == .backup, let backup {
+            ledger.goBack(to: backup)
+            states = [:]
         }
         let (failure, failsToRead) = (store.failure, store.failsToRead)
         store = SteeredStore(inner, isOutside: setup.store == .sqlite, scheduler, ledger)

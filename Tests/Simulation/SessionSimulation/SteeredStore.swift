@@ -11,8 +11,8 @@ package enum Fate: String, Codable, Sendable, CaseIterable {
     case lost
 }
 
-/// A store whose commits and reads wait until the seed lets them go on, and whose commits may fail. The ledger sees each
-/// commit that is made, in the order in which the store makes them.
+/// A store whose commits and reads wait until the seed lets them go on, and whose commits may fail. The ledger sees
+/// each commit that is made, in the order in which the store makes them.
 ///
 /// Unchecked: used on the walk's thread only.
 final class SteeredStore: SessionStore, @unchecked Sendable {

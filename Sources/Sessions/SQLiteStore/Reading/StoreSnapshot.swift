@@ -64,7 +64,7 @@ public final class StoreSnapshot: StoreReader {
     public func page(after last: SessionID?) throws(SQLiteStoreError) -> SessionPage {
         guard last == nil else { return SessionPage(sessions: [], total: 0) }
         return try reading { () throws(ReadError) in
-            let ids = try reader.sessions().union(tail.newSessions).sorted { $0.text < $1.text }
+            let ids = try reader.sessions().union(tail.recordedSessions).sorted { $0.text < $1.text }
             return SessionPage(sessions: ids, total: ids.count)
         }
     }

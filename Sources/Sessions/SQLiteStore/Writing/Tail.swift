@@ -94,6 +94,11 @@ struct Tail {
         Set(recent.keys).union(compacting.keys).filter { id in places(of: id).contains { $0.kind == .first } }
     }
 
+    /// The sessions that have a record here. One that was imported after its end has no first one.
+    var recordedSessions: [SessionID] {
+        Set(recent.keys).union(compacting.keys).filter { id in places(of: id).contains(where: \.isRecord) }
+    }
+
     /// The last version; `nil` if only the tables can have it.
     func version(of id: SessionID) -> Int? {
         if let place = recent[id]?.last(where: \.isRecord) { return place.version }

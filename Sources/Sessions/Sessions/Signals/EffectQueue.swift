@@ -69,7 +69,8 @@ final class EffectQueue: Sendable {
     func follow(_ session: SessionID, _ numbers: [Int]) -> (attempts: [Attempt], over: [Task<Void, Never>]) {
         state.withLock { state in
             var over: [Task<Void, Never>] = []
-            for (number, effect) in state.work[session]?.effects ?? [:] where !numbers.contains(number) {
+            let known = state.work[session]?.effects.sorted { $0.key < $1.key } ?? []
+            for (number, effect) in known where !numbers.contains(number) {
                 if case .running(let task?) = effect.phase { over.append(task) }
                 state.forget(Key(session: session, number: number))
             }
@@ -158,7 +159,8 @@ final class EffectQueue: Sendable {
     func close() -> [Task<Void, Never>] {
         state.withLock { state in
             state.isClosed = true
-            return state.work.values.flatMap(\.effects.values).compactMap { effect in
+            let work = state.work.sorted { $0.key.text < $1.key.text }.map(\.value)
+            return work.flatMap { $0.effects.sorted { $0.key < $1.key } }.compactMap { _, effect in
                 if case .running(let task) = effect.phase { task } else { nil }
             }
         }

@@ -1,0 +1,80 @@
+import Foundation
+import SessionSimulation
+import Simulation
+import Testing
+
+@Suite struct SessionSimulationTests {
+    private static let steps = 150
+    private static let setup =
+        #"{"app":{"conduct":{"on":[{"callback":"start","script":[{"word":"push"}]}]},"sizeLimit":65536,"stack":64,"#
+        + #""depth":32,"alerts":16,"pending":64,"showsErrors":false},"store":"STORE","answers":256,"versions":100,"#
+        + #""answerBytes":1048576,"versionBytes":4194304,"live":LIVE,"room":0,"idle":3600,"absolute":86400,"#
+        + #""tombstone":3600,"dice":1}"#
+
+    private static func setup(_ store: String, live: Int = 1000) -> String {
+        setup.replacing("STORE", with: store).replacing("LIVE", with: "\(live)")
+    }
+
+    @Test(arguments: UInt64(1)...30)
+    func `a walk with sessions of a fixed seed finds only known faults`(seed: UInt64) async {
+        let report = await SessionSimulation.walk(
+            seed: seed, steps: SessionSimulationTests.steps, ignoring: Set(knownFaults.keys))
+
+        #expect(report.failures.map(\.description) == [])
+    }
+
+    @Test func `the walks with sessions of today find only known faults`() async {
+        let today = UInt64(Date().timeIntervalSince1970 / 86_400)
+        print("The seeds of today: \(today * 1000) and the nine that follow")
+        for seed in 0..<10 {
+            let report = await SessionSimulation.walk(
+                seed: today * 1000 + UInt64(seed), steps: SessionSimulationTests.steps,
+                ignoring: Set(knownFaults.keys))
+
+            #expect(report.failures.map(\.description) == [])
+        }
+    }
+
+    @Test(arguments: SessionSetup.Store.allCases)
+    func `the same seed gives the same trace with sessions`(store: SessionSetup.Store) async {
+        var traces: [[String]] = []
+        for _ in 0..<2 {
+            var lines: [String] = []
+            for seed in UInt64(1)...5 {
+                lines += await SessionSimulation.walk(
+                    seed: seed, steps: SessionSimulationTests.steps, store: store, shortens: false, traces: true
+                ).trace
+            }
+            traces.append(lines)
+        }
+
+        #expect(traces[0].count == 5 * (SessionSimulationTests.steps + 1))
+        #expect(traces[0] == traces[1])
+    }
+
+    /// A signal that only kept its answer, then the session was evicted and loaded again.
+    @Test func `seed 4 watched`() async throws {
+        let findings = try await SessionSimulation.replay(
+            setup: SessionSimulationTests.setup("sqlite", live: 2),
+            steps: [
+                #"{"verb":"create"}"#,
+                #"{"verb":"create","with":[{"verb":"signal","step":{"verb":"tap"}},{"verb":"watch"}]}"#,
+                #"{"verb":"wait","with":[{"verb":"event","step":{"verb":"describeClient","at":1}}]}"#,
+                #"{"verb":"create"}"#,
+                #"{"verb":"event","session":1,"step":{"verb":"run","script":[]}}"#,
+                #"{"verb":"openPairing"}"#,
+                #"{"verb":"pair"}"#,
+            ])
+
+        #expect(findings == [])
+    }
+
+    /// An export from a store that has just imported a session that had ended.
+    @Test func `seed 7 access`() async throws {
+        let findings = try await SessionSimulation.replay(
+            setup: SessionSimulationTests.setup("sqlite"),
+            steps: [#"{"verb":"create"}"#, #"{"verb":"end"}"#, #"{"verb":"move"}"#, #"{"verb":"move"}"#])
+
+        #expect(findings == [])
+    }
+}
