@@ -310,12 +310,15 @@ final class Watch: TransitionProbe {
                 let performed = state.performed
                 state.findings.removeAll { $0.performed == performed }
             }
-            if !isRelaunch { checkQueue(plain, &state) }
             if isHeldUp {
                 state.findings.removeAll { $0.0.rule == .gone }
+                if !isRelaunch { checkQueue(plain, &state) }
                 return state.findings.map(\.0)
             }
             catchUp(&state, with: result.state)
+            // A link that was opened or offered after everything else may be undone, and with it what befell the alerts.
+            if asks || result.caught != nil { state.findings.removeAll { $0.0.rule == .alert } }
+            if !isRelaunch { checkQueue(plain, &state) }
             for node in plain.nodes where state.doomed.contains(node.id) {
                 report(.gone, "one whose last screen was removed lives on", &state)
             }
