@@ -45,7 +45,7 @@ package struct Generator {
         case .pop, .popTo, .popToKey, .popToRoot, .setStack, .setTabs, .dismiss, .dismissPresented, .finish,
             .endChildren:
             return grows ? 0 : weight
-        case .fail, .refuse: return weight / 16
+        case .fail, .refuse: return weight / 8
         case .guardScreens: return guardsOften ? 8 : weight / 4
         case .conduct, .enable, .share, .look, .resolve, .remember: return weight / 4
         default: return weight
@@ -337,11 +337,24 @@ package struct Generator {
         conduct.on.append(Reaction(callback: .start, script: start))
         guard depth <= nesting else { return conduct }
         for (callback, weight) in callbacks where callback != .start && weight > 0 && numbers.isOneIn(4) {
-            conduct.on.append(Reaction(callback: callback, script: reaction(depth: depth + 1)))
+            var script = reaction(depth: depth + 1)
+            if callback == .open, numbers.isOneIn(4) { script.insert(failingNextTime(), at: 0) }
+            conduct.on.append(Reaction(callback: callback, script: script))
         }
         conduct.link = numbers.below(3)
         if numbers.isOneIn(4) { conduct.isPicky = true }
         if numbers.isOneIn(6) { conduct.keepsTab = true }
         return conduct
+    }
+
+    /// Keeps a link, and fails when it is offered again.
+    private mutating func failingNextTime() -> Command {
+        var (conduct, failure) = (Conduct(link: 2), Command(numbers.isOneIn(2) ? .fail : .refuse))
+        // The other one refuses signals only.
+        failure.at = 1
+        conduct.on = [Reaction(callback: .open, script: [failure])]
+        var command = Command(.conduct)
+        command.conduct = conduct
+        return command
     }
 }

@@ -73,6 +73,17 @@ package enum Oracle {
         }
     }
 
+    /// Payloads that fit no built-in event of that type.
+    static func misfits(_ event: BuiltInEvent) -> [JSON] {
+        switch event {
+        case .describeClient: [["locale": 1]]
+        case .dismiss: [["nothing": 1], ["key": "p0"]]
+        case .answer: [["nothing": 1], ["button": "none"]]
+        case .selectTab: [["nothing": 1], ["index": -1]]
+        default: [["nothing": 1]]
+        }
+    }
+
     /// What must hold in every state.
     static func checkPlace(_ state: NavigationState, _ plain: Plain) -> [Finding] {
         var faults: [String] = []

@@ -562,6 +562,14 @@ extension Walk {
             findings.append(
                 Finding(rule: .unlisted, signature: "\(name) is accepted", reason: "\(name) is not offered"))
         }
+        for event in BuiltInEvent.allCases where accepted.contains(event.rawValue) {
+            for payload in Oracle.misfits(event) {
+                let trial = await attempt(PostedEvent(event.rawValue, payload: payload))
+                if case .refused(.invalidEvent) = trial { continue }
+                let signature = "\(event.rawValue) with a payload that does not fit is not refused as such"
+                findings.append(Finding(rule: .unlisted, signature: signature, reason: "\(payload): \(trial)"))
+            }
+        }
         if case .accepted = await attempt(PostedEvent("back", screen: "k0")) {
             findings.append(Finding(rule: .seen, signature: "a key that never was", reason: "back of k0 is accepted"))
         }
