@@ -18,7 +18,11 @@ package struct Walk {
     private(set) var state: NavigationState
     private(set) var plain: Plain
     private(set) var phones: [Phone]
-    private(set) var outcome = ""
+    /// In a word: what has become of the last step.
+    var outcome: String { refusal.map(Oracle.word) ?? success }
+    private var success = ""
+    /// The word of an error takes time.
+    private var refusal: NavigationError?
     private(set) var refusedCount = 0
     private var client: Client
     private var now = Date(timeIntervalSince1970: 1_800_000_000)
@@ -83,7 +87,7 @@ package struct Walk {
     ///
     /// - Parameter checksAll: whether the costly rules are checked, too.
     mutating func take(_ step: Step, checksAll: Bool) async -> [Finding] {
-        outcome = "-"
+        (success, refusal) = ("-", nil)
         var findings: [Finding]
         switch step.verb {
         case .signal: findings = await signal(step)
@@ -183,7 +187,7 @@ extension Walk {
         let isHeldUp =
             (asks || isCaught) && result.transition.dismissed.isEmpty && result.transition.finished.isEmpty
             && plain.nodes == before.plain.nodes && plain.main == before.plain.main && plain.flows == before.plain.flows
-        outcome = isHeldUp ? "asks" : "ok"
+        (success, refusal) = (isHeldUp ? "asks" : "ok", nil)
         if let change = result.transition.userChange { user = change.user }
         let isWhole = !isCaught && before.state.pendingLink == nil && state.pendingLink == nil
         var findings = watch.findings(
@@ -280,7 +284,7 @@ extension Walk {
 
     private mutating func refuse(_ error: NavigationError, _ watch: Watch, _ word: String) -> [Finding] {
         refusedCount += 1
-        outcome = Oracle.word(error)
+        refusal = error
         var findings = watch.findings(after: error)
         switch error {
         case .depthLimit, .runawayTransition:
