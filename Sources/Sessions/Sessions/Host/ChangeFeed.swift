@@ -192,8 +192,8 @@ extension SessionHost {
             let due = feed.newestClientStates.filter { state in
                 apps.first { $0.name == state.app }.flatMap { settings.expiryIfWatched(state, of: $0, at: now) } != nil
             }
-            // What cannot be committed now is due again in a second.
-            await forEach(due.map(\.id)) { (try? await self.keepAlive($0)) != nil }
+            // What cannot be committed now is due again in a second. In one order, which a simulation can repeat.
+            await forEach(due.map(\.id).sorted { $0.text < $1.text }) { (try? await self.keepAlive($0)) != nil }
         }
     }
 
