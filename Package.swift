@@ -231,7 +231,8 @@ for target in package.targets where target.path == nil {
 }
 // Most of the tests' time is spent in these: in a build for tests they are optimized, and still check their assertions.
 let isForTests = Context.environment["COORDINATORD_TESTS"] != nil
-let optimized = isForTests ? ["ByteText", "JSONCoding", "Coordinators", "SQLite", "Simulation", "SessionSimulation"] : []
+let optimized =
+    isForTests ? ["ByteText", "JSONCoding", "Coordinators", "SQLite", "Simulation", "SessionSimulation"] : []
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
         "ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility", "NonisolatedNonsendingByDefault",

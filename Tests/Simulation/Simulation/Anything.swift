@@ -94,6 +94,8 @@ struct Oddity: Error {}
 struct Board: SharedState {
     var mark = 0
     static let survivesRelaunch = true
+    /// With it no coordinator accepts `plan`.
+    static let markWithoutPlans = 2
 }
 
 /// A service.
@@ -150,7 +152,7 @@ extension Actor {
     mutating func hear(
         _ callback: Callback, about child: (any Coordinator)? = nil, _ navigator: inout Navigator
     ) throws {
-        Table.current.hear(callback, me.name, about: (child as? any Actor)?.me.name)
+        Table.current.hear(callback, me.name, about: child.flatMap(Actors.me))
         try act(conduct[callback], &navigator)
     }
 
@@ -228,8 +230,8 @@ extension Actor {
     }
 
     mutating func open(_ link: Link, _ navigator: inout Navigator) throws -> LinkDecision {
-        Table.current.hear(.open, me.name)
         let decision: LinkDecision = [.taken, .passedOn, .pending][abs(conduct.link ?? 1) % 3]
+        Table.current.hear(.open, me.name, decision: decision)
         let script = decision == .taken ? link.integer("script").map(Table.current.script) : nil
         try act(script ?? conduct[.open], &navigator)
         return decision
@@ -243,7 +245,7 @@ extension Actor {
 
     func isEnabled(_ event: AnyEvent, in context: NavigationContext) -> Bool {
         Table.current.note(callback: .isEnabled)
-        if case .plan = event { return !me.isOff }
+        if case .plan = event { return !me.isOff && context.shared[Board.self].mark != Board.markWithoutPlans }
         return true
     }
 
@@ -286,7 +288,8 @@ extension Actor {
 // The functions of delegates.
 extension Actor where Self: TabBarDelegate & StackDelegate {
     mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) throws {
-        try hear(.screenWasRemoved, &navigator)
+        Table.current.hear(.screenWasRemoved, me.name, screen: screen.name)
+        try act(conduct[.screenWasRemoved], &navigator)
     }
 
     mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) throws -> Bool {
@@ -484,6 +487,16 @@ extension Actor {
 
 /// Makes the values of the vocabulary.
 enum Actors {
+    /// The state of one of the app's coordinators. Faster than a cast to `any Actor`.
+    static func me(of coordinator: any Coordinator) -> Me? {
+        switch coordinator {
+        case let alpha as AlphaCoordinator: alpha.me
+        case let beta as BetaCoordinator: beta.me
+        case let root as RootCoordinator: root.me
+        default: nil
+        }
+    }
+
     static func tab(_ id: String, _ badge: String?, _ child: some Actor) -> Tab {
         Tab(id, badge: badge, starting: child)
     }
@@ -501,12 +514,16 @@ enum Actors {
         return values[index % values.count]
     }
 
-    static func screen(_ look: Look) -> Screen {
-        let table = Table.current
+    static func params(_ look: Look) -> JSONObject {
         var params: JSONObject = [:]
         if let length = look.length { params["text"] = .string(String(repeating: "x", count: max(0, length))) }
         if look.differs == true { params["differs"] = true }
         if look.hasLink == true { params["script"] = 0 }
+        return params
+    }
+
+    static func screen(_ look: Look) -> Screen {
+        let (table, params) = (Table.current, params(look))
         var events = look.events.map { $0.map { Control(sends: AnyEvent.names[abs($0) % 4]) } }
         if let buttons = look.buttons {
             events =

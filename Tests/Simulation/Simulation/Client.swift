@@ -7,12 +7,20 @@ struct Client: Equatable {
     /// The screens' keys, bottom first, by the stacks' names.
     private(set) var stacks: [String: [String]] = [:]
     /// The screens as they were sent, without what is in their tabs, by their keys.
-    private var screens: [String: [UInt8]] = [:]
+    private var screens: [String: Drawing] = [:]
     /// The tabs' ids and labels, by the screens' keys.
     private var bars: [String: [[String]]] = [:]
     private var selected: [String: String] = [:]
     private var flows: [String] = []
     private var alert: String?
+
+    private struct Drawing: Equatable {
+        let screen: PlacedScreen
+
+        static func == (left: Drawing, right: Drawing) -> Bool {
+            left.screen === right.screen || left.screen.encodedMembers == right.screen.encodedMembers
+        }
+    }
 
     init(_ state: NavigationState) {
         draw(state.stack, Operation.mainStack)
@@ -26,7 +34,7 @@ struct Client: Equatable {
     private mutating func draw(_ stack: ScreenStack, _ name: String) {
         stacks[name] = stack.screens.map(\.key)
         for screen in stack.screens {
-            screens[screen.key] = Array(screen.encodedMembers)
+            screens[screen.key] = Drawing(screen: screen)
             guard let tabs = screen.tabs else { continue }
             selected[screen.key] = tabs.selected.id
             bars[screen.key] = tabs.items.map { [$0.id, $0.title ?? "", $0.icon ?? "", $0.badge ?? ""] }

@@ -45,7 +45,7 @@ package struct Generator {
         case .pop, .popTo, .popToKey, .popToRoot, .setStack, .setTabs, .dismiss, .dismissPresented, .finish,
             .endChildren:
             return grows ? 0 : weight
-        case .fail, .refuse: return weight / 16
+        case .fail, .refuse: return weight / 8
         case .guardScreens: return guardsOften ? 8 : weight / 4
         case .conduct, .enable, .share, .look, .resolve, .remember: return weight / 4
         default: return weight
@@ -97,6 +97,9 @@ package struct Generator {
         let isOdd = numbers.isOneIn(oddity)
         let possible = verbs.map { verb, weight in (verb, isOdd || isPossible(verb, state, plain) ? weight : 0) }
         var step = Step(numbers.choose(possible) ?? .run)
+        // What meets an alert or an agreement is what nobody has thought of.
+        if !plain.alerts.isEmpty, numbers.isOneIn(6) { step.verb = .signal }
+        if state.agreement != nil, numbers.isOneIn(2) { step.verb = .again }
         step.device = numbers.isOneIn(4) ? 1 : nil
         if numbers.isOneIn(3) { step.names = numbers.isOneIn(8) ? .stale : .shown }
         if step.names == .stale { step.to = 1 + numbers.below(20) }
@@ -119,7 +122,7 @@ package struct Generator {
             step.at = numbers.below(8)
             step.to = numbers.below(2)
         case .tap, .describeClient, .effect: step.at = numbers.below(4)
-        case .unknown, .back, .backToRoot, .relaunch, .pair, .read, .fork: break
+        case .unknown, .again, .back, .backToRoot, .relaunch, .pair, .read, .fork: break
         }
         if step.names == .stale, step.to == nil { step.to = 1 }
         return step
@@ -130,7 +133,7 @@ package struct Generator {
         switch verb {
         case .run, .anywhere: return state.accepts(PostedEvent(verb.rawValue, payload: 0))
         case .go, .plan: return state.accepts(PostedEvent(verb.rawValue))
-        case .tap, .relaunch, .describeClient: return !hasAlert
+        case .tap, .relaunch, .describeClient, .again: return !hasAlert
         case .unknown: return false
         case .back: return state.backPlan != nil
         case .backTo, .backToRoot: return !hasAlert && plain.visiblePiles.contains { $0.cards.count > 1 }
@@ -151,6 +154,7 @@ package struct Generator {
         let facts = node.map { Facts($0, plain) }
         let possible = words.filter { facts?.allow($0.0) ?? false }
         let count = 1 + numbers.below(scriptLength)
+        if !plain.alerts.isEmpty, numbers.isOneIn(3) { script.append(command(.alert, depth: 0)) }
         while script.count < count {
             let isOdd = isOdd || numbers.isOneIn(oddity * 2)
             let command = command(numbers.choose(isOdd ? words : possible) ?? .push, depth: 0)
@@ -333,11 +337,24 @@ package struct Generator {
         conduct.on.append(Reaction(callback: .start, script: start))
         guard depth <= nesting else { return conduct }
         for (callback, weight) in callbacks where callback != .start && weight > 0 && numbers.isOneIn(4) {
-            conduct.on.append(Reaction(callback: callback, script: reaction(depth: depth + 1)))
+            var script = reaction(depth: depth + 1)
+            if callback == .open, numbers.isOneIn(4) { script.insert(failingNextTime(), at: 0) }
+            conduct.on.append(Reaction(callback: callback, script: script))
         }
         conduct.link = numbers.below(3)
         if numbers.isOneIn(4) { conduct.isPicky = true }
         if numbers.isOneIn(6) { conduct.keepsTab = true }
         return conduct
+    }
+
+    /// Keeps a link, and fails when it is offered again.
+    private mutating func failingNextTime() -> Command {
+        var (conduct, failure) = (Conduct(link: 2), Command(numbers.isOneIn(2) ? .fail : .refuse))
+        // The other one refuses signals only.
+        failure.at = 1
+        conduct.on = [Reaction(callback: .open, script: [failure])]
+        var command = Command(.conduct)
+        command.conduct = conduct
+        return command
     }
 }

@@ -22,12 +22,13 @@ enum Model {
         case .push, .pushNew, .pushTabs, .replace, .setStack, .pop, .popTo, .popToOrPush, .popToKey, .popToRoot:
             guard let pile else { return .refused("its stack is gone") }
             return stack(issued, by: node, pile, after, limits)
-        case .update:
-            let own = before.cards.contains { $0.owner == node.id && $0.name == issued.text }
-            return own ? .state(after) : .refused("no such screen")
-        case .updateKey:
-            let own = before.cards.contains { $0.owner == node.id && $0.key == issued.text }
-            return own ? .state(after) : .refused("no such screen")
+        case .update, .updateKey:
+            let own = before.cards.last {
+                $0.owner == node.id && (command.word == .update ? $0.name : $0.key) == issued.text
+            }
+            guard let own else { return .refused("no such screen") }
+            let text = Actors.params(command.look ?? Look())["text"]
+            after.changeCard(own.key) { $0.params["text"] = text }
         case .invalidateContent, .invalidateKey: return .open
         case .selectTab, .setBadge:
             let own = before.cards.filter { card in
@@ -54,7 +55,7 @@ enum Model {
             let buttons = (command.buttons ?? [ButtonSpec(id: 0)]).map(\.id)
             guard !buttons.isEmpty, Set(buttons).count == buttons.count else { return .refused("buttons") }
             guard before.alerts.isEmpty || before.alerts.count < limits.alerts else { return .refused("alerts") }
-            after.alerts.append("?")
+            after.alerts.append(Plain.Alert(key: "?", owner: node.id))
         case .dismissAlerts: after.alerts = []
         case .finish:
             guard node.parent != nil else { return .refused("the root") }
@@ -84,8 +85,7 @@ enum Model {
     ) -> Expectation {
         var after = state
         let command = issued.command
-        let name = "s\(command.look?.name ?? 0)"
-        let new = Plain.Card(key: "?", name: name, owner: node.id)
+        let new = card(command.look ?? Look(), node.id)
         func grown(_ after: Plain) -> Expectation {
             after.pile(pile.id).map { $0.cards.count > limits.stack } == true
                 ? .refused("the stack is full") : .state(after)
@@ -99,7 +99,9 @@ enum Model {
             after.change(pile.id) { $0.cards.append(new) }
             return grown(after)
         case .pushNew:
-            if let top = pile.cards.last, top.owner == node.id, top.name == name { return .open }
+            if let top = pile.cards.last, top.owner == node.id, top.name == new.name, top.params == new.params {
+                return .state(after)
+            }
             after.change(pile.id) { $0.cards.append(new) }
             return grown(after)
         case .pushTabs:
@@ -135,14 +137,18 @@ enum Model {
             let first = pile.cards.firstIndex { $0.owner == node.id }
             after.change(pile.id) { pile in
                 if let first { pile.cards.removeSubrange(first...) }
-                pile.cards += looks.map { Plain.Card(key: "?", name: "s\($0.name)", owner: node.id) }
+                pile.cards += looks.map { card($0, node.id) }
             }
             return grown(after)
         }
     }
 
+    private static func card(_ look: Look, _ owner: Int) -> Plain.Card {
+        Plain.Card(key: "?", name: "s\(look.name)", params: Actors.params(look), owner: owner)
+    }
+
     private static func newPile(_ spec: TabSpec, _ owner: Int) -> Plain.Pile {
-        Plain.Pile(id: -1, cards: spec.look.map { [Plain.Card(key: "?", name: "s\($0.name)", owner: owner)] } ?? [])
+        Plain.Pile(id: -1, cards: spec.look.map { [card($0, owner)] } ?? [])
     }
 
     private static func setTabs(_ issued: Issued, by node: Plain.Node, _ state: Plain) -> Expectation {
@@ -190,6 +196,12 @@ enum Model {
         if state.flows.contains(where: { family.contains($0.owner) }) { return .open }
         let isEmptied = moved.count == source.cards.count
         var after = state
+        func settle(on target: Int) {
+            for index in after.nodes.indices
+            where after.nodes[index].home == source.id && family.contains(after.nodes[index].id) {
+                after.nodes[index].home = target
+            }
+        }
         let target: Int
         switch issued.command.word {
         case .moveToStack: target = state.place(of: node)
@@ -207,12 +219,14 @@ enum Model {
             after.flows.append(
                 Plain.Flow(
                     key: "?", owner: child.id, isDismissable: true, pile: Plain.Pile(id: -1, cards: moved)))
+            settle(on: -1)
             return .state(after)
         }
         if target == source.id { return .open }
         if isEmptied { return .refused("it would be empty") }
         after.change(source.id) { pile in pile.cards.removeAll { card in moved.contains { $0.key == card.key } } }
         after.change(target) { $0.cards += moved }
+        settle(on: target)
         if after.pile(target).map({ $0.cards.count > limits.stack }) == true { return .refused("the stack is full") }
         // A flow cannot be moved into itself.
         return after.cards.count == state.cards.count ? .state(after) : .open

@@ -73,6 +73,17 @@ package enum Oracle {
         }
     }
 
+    /// Payloads that fit no built-in event of that type.
+    static func misfits(_ event: BuiltInEvent) -> [JSON] {
+        switch event {
+        case .describeClient: [["locale": 1]]
+        case .dismiss: [["nothing": 1], ["key": "p0"]]
+        case .answer: [["nothing": 1], ["button": "none"]]
+        case .selectTab: [["nothing": 1], ["index": -1]]
+        default: [["nothing": 1]]
+        }
+    }
+
     /// What must hold in every state.
     static func checkPlace(_ state: NavigationState, _ plain: Plain) -> [Finding] {
         var faults: [String] = []
@@ -101,7 +112,59 @@ package enum Oracle {
         for work in plain.work where !work.isCleanUp && plain[work.owner] == nil {
             faults.append("work without a coordinator")
         }
+        for tabs in cards.compactMap(\.tabs) where !tabs.history.isEmpty {
+            if tabs.back != .history { faults.append("a history that nobody uses") }
+            if tabs.history.contains(tabs.selected) { faults.append("the selected tab is in the history") }
+            if Set(tabs.history).count < tabs.history.count { faults.append("a tab is twice in the history") }
+        }
         return Set(faults).sorted().map { Finding(rule: .place, signature: $0, reason: $0) }
+    }
+
+    /// No limit is exceeded.
+    static func checkLimits(_ plain: Plain, _ limits: Limits) -> [Finding] {
+        var faults: [String] = []
+        if plain.flows.count + 1 > limits.depth { faults.append("more flows than may lie over each other") }
+        for pile in [plain.main] + plain.flows.map(\.pile) {
+            pile.forEachPile {
+                if $0.cards.count > limits.stack { faults.append("more screens than a stack may have") }
+            }
+        }
+        if plain.work.count(where: { !$0.isCleanUp }) > limits.pending {
+            faults.append("more work than may be under way")
+        }
+        return Set(faults).sorted().map { Finding(rule: .bounds, signature: $0, reason: $0) }
+    }
+
+    /// What a client may post is what the documentation says: what the visible screen offers, what is accepted everywhere,
+    /// and the built-in events that do something.
+    static func checkOffered(_ state: NavigationState, _ plain: Plain) -> [Finding] {
+        let (offered, expected) = (Set(state.acceptedEvents), accepted(state, plain))
+        guard offered != expected else { return [] }
+        let (more, less) = (offered.subtracting(expected).sorted(), expected.subtracting(offered).sorted())
+        let reason = "offered are \(offered.sorted()) instead of \(expected.sorted())"
+        return more.map { Finding(rule: .unlisted, signature: "\($0) is offered", reason: reason) }
+            + less.map { Finding(rule: .listed, signature: "\($0) is not offered", reason: reason) }
+    }
+
+    private static func accepted(_ state: NavigationState, _ plain: Plain) -> Set<String> {
+        if let alert = state.alert?.alert {
+            return alert.buttons.contains { $0.role == .cancel } ? ["answer", "open", "back"] : ["answer", "open"]
+        }
+        var accepted: Set = ["open", "relaunch", "describeClient", "anywhere"]
+        let (piles, isForbidden) = (plain.visiblePiles, plain.visible?.isForbidden == true)
+        if !isForbidden, piles.contains(where: { $0.cards.count > 1 }) { accepted.formUnion(["backTo", "backToRoot"]) }
+        if piles.count > 1 { accepted.insert("selectTab") }
+        if !isForbidden, plain.flows.last?.isDismissable == true { accepted.insert("dismiss") }
+        if case .state = UserEvent(event: .back, payload: nil).expectation(on: plain) { accepted.insert("back") }
+        guard let visible = state.visible,
+            let me = state[visible.coordinator].flatMap({ Actors.me(of: $0.coordinator) })
+        else {
+            return accepted
+        }
+        accepted.formUnion(visible.screen.events?.map(\.event) ?? AnyEvent.names)
+        accepted.formUnion(visible.screen.rows.compactMap(\.control?.event))
+        if me.isOff || state.shared[Board.self].mark == Board.markWithoutPlans { accepted.remove("plan") }
+        return accepted
     }
 
     /// A tab that the user has left is the first that `back` leads to, if that is how its screen goes back.
@@ -145,6 +208,23 @@ package enum Oracle {
             ?? []
     }
 
+    /// What is saved against another state is what would have been saved whole.
+    static func checkDelta(_ state: NavigationState, _ parts: SharedParts, _ base: JSON) -> [Finding] {
+        var writer = JSONWriter()
+        state.save(to: &writer, against: parts)
+        var fault: String?
+        do {
+            let delta = try JSON(parsing: writer.bytes, maximumDepth: 512)
+            let completed = try NavigationState.completed(delta, from: base)
+            let whole = JSONWriter.bytes(capacity: 1000) { $0.value(completed) }
+            if whole != state.encoded { fault = "a delta gives another state" }
+        } catch {
+            fault = "a delta cannot be read"
+        }
+        return fault.map { [Finding(rule: .restored, signature: $0, reason: "\(writer.bytes.count) bytes: \($0)")] }
+            ?? []
+    }
+
     /// What is counted against the limit is about what is saved.
     static func checkCounted(_ state: NavigationState, _ app: App) -> [Finding] {
         let (saved, counted) = (state.encoded.count, state.size(with: state.screens))
@@ -169,9 +249,15 @@ enum FormClient {
         guard let choice = properties.members.first(where: { $0.value["enum"]?.array?.count ?? 0 > 1 }) else {
             return [.object(JSONObject(fixed))]
         }
-        return (choice.value["enum"]?.array ?? []).map { chosen in
+        return some(of: choice.value["enum"]?.array ?? []).map { chosen in
             .object(JSONObject(fixed.map { ($0.0, $0.0 == choice.name ? chosen : $0.1) }))
         }
+    }
+
+    /// All choices, or of many four: each is as good as another, and takes time.
+    private static func some(of choices: [JSON]) -> [JSON] {
+        let last = choices.count - 1
+        return choices.count > 4 ? [0, 1, choices.count / 2, last].map { choices[$0] } : choices
     }
 
     private static func value(_ schema: JSON) -> JSON {

@@ -1,4 +1,5 @@
 package import Coordinators
+import JSONCoding
 
 /// A state as lists: what the model works on.
 package struct Plain: Equatable {
@@ -13,6 +14,7 @@ package struct Plain: Equatable {
     struct Card: Equatable {
         var key: String
         let name: String
+        var params: JSONObject = [:]
         let owner: Int
         var isForbidden = false
         var tabs: Tabs?
@@ -50,11 +52,17 @@ package struct Plain: Equatable {
         let isCleanUp: Bool
     }
 
+    struct Alert: Equatable {
+        let key: String
+        /// Who gets the events of its buttons.
+        var owner: Int
+    }
+
     var nodes: [Node]
     var main: Pile
     var flows: [Flow]
-    /// The keys of the alerts, the one that is shown first.
-    var alerts: [String]
+    /// The one that is shown comes first.
+    var alerts: [Alert]
     var work: [Work]
 
     /// The coordinators' own names.
@@ -64,14 +72,14 @@ package struct Plain: Equatable {
         nodes = state.coordinators.map { living in
             Node(
                 id: living.id, parent: living.parent, home: living.home, kind: Kind(rawValue: living.name) ?? .any,
-                name: (living.coordinator as? any Actor)?.me.name ?? "")
+                name: Actors.me(of: living.coordinator)?.name ?? "")
         }
         main = Pile(state.stack)
         flows = state.presented.map {
             Flow(key: $0.key, owner: $0.coordinator, isDismissable: $0.isDismissable, pile: Pile($0.stack))
         }
         alerts = []
-        if state.alert != nil { alerts = state.alerts.map(\.key) }
+        if state.alert != nil { alerts = state.alerts.map { Alert(key: $0.key, owner: $0.coordinator) } }
         work = state.pending.map { Work(id: $0.id, owner: $0.coordinator, isCleanUp: $0.cleanUp != nil) }
     }
 }
@@ -116,6 +124,15 @@ extension Plain.Pile {
         }
     }
 
+    mutating func changeCard(_ key: String, _ change: (inout Plain.Card) -> Void) {
+        for index in cards.indices {
+            if cards[index].key == key { change(&cards[index]) }
+            for item in cards[index].tabs?.items.indices ?? 0..<0 {
+                cards[index].tabs?.items[item].stack.changeCard(key, change)
+            }
+        }
+    }
+
     mutating func changeTabs(of key: String, _ change: (inout Plain.Tabs) -> Void) {
         for index in cards.indices {
             guard var tabs = cards[index].tabs else { continue }
@@ -130,6 +147,7 @@ extension Plain.Card {
     fileprivate init(_ placed: PlacedScreen) {
         key = placed.key
         name = placed.screen.name
+        params = placed.screen.params
         owner = placed.coordinator
         isForbidden = placed.screen.back == .forbidden
         tabs = placed.tabs.map { tabs in
@@ -176,6 +194,11 @@ extension Plain {
     mutating func changeTabs(of key: String, _ change: (inout Tabs) -> Void) {
         main.changeTabs(of: key, change)
         for index in flows.indices { flows[index].pile.changeTabs(of: key, change) }
+    }
+
+    mutating func changeCard(_ key: String, _ change: (inout Card) -> Void) {
+        main.changeCard(key, change)
+        for index in flows.indices { flows[index].pile.changeCard(key, change) }
     }
 
     mutating func removeCards(where matches: (Card) -> Bool) {
@@ -239,10 +262,16 @@ extension Plain {
         let old = before.places.owners
         while true {
             let new = places
+            // Those of whom something is left, or who have not lost anything: children come after their parents.
+            var kept: Set<Int> = []
+            for node in nodes.reversed()
+            where node.id == asker || !old.contains(node.id) || new.owners.contains(node.id) || kept.contains(node.id) {
+                kept.insert(node.id)
+                if let parent = node.parent { kept.insert(parent) }
+            }
             let lost = nodes.first { node in
-                guard node.parent != nil, before[node.id] != nil else { return false }
-                if !new.piles.contains(node.home) { return true }
-                return family([node.id]).allSatisfy { $0 != asker && old.contains($0) && !new.owners.contains($0) }
+                node.parent != nil && (!new.piles.contains(node.home) || !kept.contains(node.id))
+                    && before[node.id] != nil
             }
             guard let lost else { return }
             remove([lost.id])
@@ -285,6 +314,11 @@ extension Plain {
         if ids.count - expectedIDs.count != expected.nodes.count(where: { $0.id == -1 }) {
             return "other coordinators are there"
         }
+        for node in nodes where !doomed.contains(node.id) {
+            if let other = expected[node.id], other.home != -1, other.home != node.home {
+                return "a coordinator's own stack is another one"
+            }
+        }
         if flows.count != expected.flows.count { return "flows: \(flows.count) instead of \(expected.flows.count)" }
         for (flow, other) in zip(flows, expected.flows) {
             if other.key != "?", flow.key != other.key { return "another flow" }
@@ -294,7 +328,7 @@ extension Plain {
         if alerts.count != expected.alerts.count {
             return "alerts: \(alerts.count) instead of \(expected.alerts.count)"
         }
-        for (alert, other) in zip(alerts, expected.alerts) where other != "?" && alert != other {
+        for (alert, other) in zip(alerts, expected.alerts) where other.key != "?" && alert.key != other.key {
             return "another alert"
         }
         let (own, others) = (work.filter { !$0.isCleanUp }, expected.work.filter { !$0.isCleanUp })
@@ -309,6 +343,7 @@ extension Plain.Pile {
         for (card, other) in zip(cards, expected.cards) {
             if other.key != "?", card.key != other.key { return "another screen" }
             if card.name != other.name || card.owner != other.owner { return "another screen" }
+            if card.params != other.params { return "a screen has other parameters" }
             if (card.tabs == nil) != (other.tabs == nil) { return "tabs" }
             guard let tabs = card.tabs, let others = other.tabs else { continue }
             if tabs.items.map(\.id) != others.items.map(\.id) { return "other tabs" }

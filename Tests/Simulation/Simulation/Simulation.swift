@@ -55,8 +55,12 @@ package enum Rule: String, Sendable, CaseIterable {
     case told
     /// A request does what its documentation says.
     case request
-    /// A message reaches whom it is for.
+    /// A message or a signal reaches whom it is for.
     case message
+    /// A link is offered to those who may take it, and one that is kept or waits is not forgotten.
+    case link
+    /// Alerts are shown one after the other, and none is lost.
+    case alert
     /// An effect has one outcome, a timer fires once and not early.
     case once
     /// A refusal names a limit that is reached, and what is saved is counted.

@@ -46,7 +46,7 @@ extension Step {
             event.payload = ["path": .string("/\(place)/\(table.number(of: script))")]
         case .describeClient:
             event.payload = ["locale": .string(["en", "de", "ko"][abs(at ?? 0) % 3]), "platform": "phone"]
-        case .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
+        case .again, .signal, .pair, .advance, .effect, .read, .fork, .restart: return nil
         }
         switch names {
         case .shown: event.screen = shown.alert ?? shown.screen

@@ -22,8 +22,10 @@ package final class Table: Sendable {
         /// What coordinators have asked for and the engine has not performed: what is last is performed first.
         var open: [(coordinator: Int, issued: [Issued])] = []
         var tags = 0
-        /// Whether coordinators that were called ask before their screens are left, by their names.
-        var guards: [String: Bool] = [:]
+        /// Whether what a coordinator that is gone has asked for was dropped.
+        var hasDropped = false
+        /// The coordinators that were called as they were afterwards, by their names.
+        var last: [String: Me] = [:]
     }
 
     private let state = Mutex(State())
@@ -63,12 +65,20 @@ package final class Table: Sendable {
     func note(_ event: BuiltInEvent) { state.withLock { $0.usage.events[event, default: 0] += 1 } }
 
     /// A function of a coordinator was called.
-    func hear(_ callback: Callback, _ name: String, about: String? = nil, tag: Int? = nil) {
+    ///
+    /// - Parameter child: the one that it is about, as the engine hands it over.
+    func hear(
+        _ callback: Callback, _ name: String, about child: Me? = nil, tag: Int? = nil, screen: String? = nil,
+        decision: LinkDecision? = nil
+    ) {
         state.withLock { state in
             guard !state.isTrial else { return }
             state.usage.callbacks[callback, default: 0] += 1
             state.heard.append(
-                Heard(coordinator: state.called, name: name, callback: callback, about: about, tag: tag))
+                Heard(
+                    coordinator: state.called, name: name, callback: callback, about: child?.name,
+                    isStale: child.map { state.last[$0.name] ?? $0 } != child, tag: tag, screen: screen,
+                    decision: decision))
         }
     }
 
@@ -76,7 +86,7 @@ package final class Table: Sendable {
     func issue(_ issued: [Issued], _ me: Me) {
         state.withLock { state in
             guard !state.isTrial else { return }
-            state.guards[me.name] = me.guards
+            state.last[me.name] = me
             guard !issued.isEmpty else { return }
             state.open.append((state.called, issued.reversed()))
         }
@@ -87,7 +97,7 @@ package final class Table: Sendable {
         state.withLock { state in
             state.isTrial = isTrial
             guard !isTrial else { return }
-            (state.heard, state.open, state.called, state.guards) = ([], [], 0, [:])
+            (state.heard, state.open, state.called, state.last, state.hasDropped) = ([], [], 0, [:], false)
         }
     }
 
@@ -97,7 +107,9 @@ package final class Table: Sendable {
     func call(_ coordinator: Int) { state.withLock { if !$0.isTrial { $0.called = coordinator } } }
 
     /// Whether a coordinator asks before its screens are left; `nil` if it was not called.
-    func guards(_ name: String) -> Bool? { state.withLock { $0.guards[name] } }
+    func guards(_ name: String) -> Bool? { state.withLock { $0.last[name]?.guards } }
+
+    var hasDropped: Bool { state.withLock { $0.hasDropped || $0.open.contains { !$0.issued.isEmpty } } }
 
     var heard: [Heard] { state.withLock { $0.heard } }
 
@@ -106,6 +118,7 @@ package final class Table: Sendable {
         state.withLock { state in
             while let last = state.open.last {
                 guard !last.issued.isEmpty, last.coordinator == coordinator || living(last.coordinator) else {
+                    if !last.issued.isEmpty { state.hasDropped = true }
                     state.open.removeLast()
                     continue
                 }
@@ -155,8 +168,14 @@ struct Heard: Sendable {
     let callback: Callback
     /// The name of the child that it is about.
     let about: String?
+    /// Whether that child is not as its last function has left it.
+    let isStale: Bool
     /// The number of the message.
     let tag: Int?
+    /// The name of the screen that was removed.
+    let screen: String?
+    /// What becomes of a link.
+    let decision: LinkDecision?
 }
 
 /// A request, with what its numbers stand for.

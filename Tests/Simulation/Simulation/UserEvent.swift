@@ -6,6 +6,14 @@ struct UserEvent {
     let event: BuiltInEvent
     let payload: JSON?
 
+    /// Whether all that it does is to leave screens, of which delegates hear.
+    var leavesScreens: Bool {
+        switch event {
+        case .back, .backTo, .backToRoot, .selectTab: true
+        case .dismiss, .answer, .open, .relaunch, .describeClient: false
+        }
+    }
+
     func expectation(on before: Plain) -> Model.Expectation {
         var after = before
         let isForbidden = before.visible?.isForbidden == true

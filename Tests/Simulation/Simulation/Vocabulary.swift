@@ -120,6 +120,8 @@ struct EffectSpec: Codable, Hashable, Sendable {
 package struct Step: Codable, Hashable, Sendable {
     package enum Verb: String, Codable, Sendable, CaseIterable {
         case run, go, plan, anywhere, tap, unknown
+        /// Posts the event that was held up, or the last one, once more.
+        case again
         case back, backTo, backToRoot, selectTab, dismiss, answer, open, relaunch, describeClient
         case signal, pair, advance, effect, read, fork, restart
     }

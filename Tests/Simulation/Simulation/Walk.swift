@@ -18,17 +18,32 @@ package struct Walk {
     private(set) var state: NavigationState
     private(set) var plain: Plain
     private(set) var phones: [Phone]
-    private(set) var outcome = ""
+    /// In a word: what has become of the last step.
+    var outcome: String { refusal.map(Oracle.word) ?? success }
+    private var success = ""
+    /// The word of an error takes time.
+    private var refusal: NavigationError?
     private(set) var refusedCount = 0
     private var client: Client
     private var now = Date(timeIntervalSince1970: 1_800_000_000)
     private var version = 1
     private var isForked = false
-    /// The event to whose repetition the user has agreed, and the device.
-    private var agreed: (event: PostedEvent, phone: Int)?
+    /// The event to whose repetition the user has agreed, the device, and the screens that may be left.
+    private var agreed: (event: PostedEvent, phone: Int, screens: Set<String>?)?
+    /// What each question is about, by the alert's key: the screens that may be left if the user agrees.
+    private var questions: [String: Set<String>] = [:]
     /// The event that was held up without its payload.
     private var heldUp: (event: PostedEvent, phone: Int)?
     private var user: String?
+    /// What was posted last.
+    private var last: PostedEvent?
+    /// The timers, by their numbers.
+    private var timers: [Int: Watch.Timer] = [:]
+    /// The coordinator that keeps the pending link.
+    private var keeper: Int?
+    /// The state against which others are saved.
+    private var base: (parts: SharedParts, state: JSON)
+    private var costlyChecks = 0
 
     package static let clients = [
         ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv"),
@@ -45,8 +60,13 @@ package struct Walk {
         state = first.state
         plain = Plain(state)
         client = Client(state)
+        base = Walk.base(state)
         phones = Walk.clients.enumerated().map { Phone(device: Device($0 + 1, $1), client: $1) }
         for index in phones.indices { send(to: index) }
+    }
+
+    private static func base(_ state: NavigationState) -> (SharedParts, JSON) {
+        (SharedParts(of: state), (try? JSON(parsing: state.encoded, maximumDepth: 512)) ?? .null)
     }
 
     /// What may be compared from run to run.
@@ -67,7 +87,7 @@ package struct Walk {
     ///
     /// - Parameter checksAll: whether the costly rules are checked, too.
     mutating func take(_ step: Step, checksAll: Bool) async -> [Finding] {
-        outcome = "-"
+        (success, refusal) = ("-", nil)
         var findings: [Finding]
         switch step.verb {
         case .signal: findings = await signal(step)
@@ -91,21 +111,32 @@ package struct Walk {
 extension Walk {
     private mutating func post(_ step: Step, checksAll: Bool) async -> [Finding] {
         let phone = phone(of: step)
+        let again = (agreed?.event ?? heldUp?.event ?? last).map { PostedEvent($0.type, payload: $0.payload) }
         let shown = (phones[phone].screen, phones[phone].alert)
-        guard let event = step.event(on: state, plain, table, shown: shown) else { return [] }
+        guard let event = step.verb == .again ? again : step.event(on: state, plain, table, shown: shown) else {
+            return []
+        }
         let builtIn = BuiltInEvent(rawValue: event.type)
         if let builtIn { table.note(builtIn) }
+        last = event
         let trial = checksAll ? await attempt(event, by: phones[phone].device) : nil
         let before = state
         let isLeaving = isAnswer(event, before, leaving: true)
-        var cause = Watch.Cause(word: builtIn?.rawValue ?? "event")
+        var cause = Watch.Cause(word: builtIn?.rawValue ?? "event", now: now, isOfUser: true)
         cause.event = builtIn.map { UserEvent(event: $0, payload: event.payload) }
         let isRepeated = agreed.map {
             $0.event.type == event.type && $0.event.payload == event.payload && $0.phone == phone
         }
-        cause.isAgreed = isLeaving || isRepeated == true || (before.agreement?.event == event.type && agreed == nil)
-        if isRepeated == false, before.agreement?.event == event.type { cause.alibi = "agreed to another event" }
-        if !cause.isAgreed, before.alert != nil { cause.alibi = "answered another alert" }
+        if isLeaving, before.alert?.subject == "answer" { cause.answers = 2 }
+        if isLeaving {
+            cause.agreed = before.alert.flatMap { questions[$0.key] }
+        } else if isRepeated == true {
+            cause.agreed = agreed?.screens
+        } else if before.agreement?.event == event.type {
+            if agreed == nil { cause.agreed = nil } else { cause.alibi = "agreed to another event" }
+        } else if before.alert != nil {
+            cause.alibi = "answered another alert"
+        }
         let watch = Watch(before, plain, cause, table, app.limits)
         table.begin(isTrial: false)
         if event.type != "describeClient", agreed != nil { agreed = nil }
@@ -115,10 +146,12 @@ extension Walk {
             run.probe = watch
             let atOnce = try run.resultAtOnce()
             let result = if let atOnce { atOnce } else { try await run.result() }
-            if isLeaving, let heldUp, before.alert?.subject == heldUp.event.type { agreed = heldUp }
+            if isLeaving, let heldUp, before.alert?.subject == heldUp.event.type {
+                agreed = (heldUp.event, heldUp.phone, cause.agreed)
+            }
             heldUp = result.asksFirst ? (event, phone) : nil
             var findings = keep(
-                result, watch, builtIn?.rawValue ?? "event",
+                result, watch, cause,
                 isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
             findings += checkSeen(event, before, phones[phone])
             if builtIn == .back { findings += checkBack(before, result) }
@@ -131,6 +164,7 @@ extension Walk {
             let shown = phones[phone]
             send(to: phone)
             return refuse(error, watch, event.type) + checkStale(error, event, before, shown)
+                + checkPossible(error, cause)
         }
     }
 
@@ -140,18 +174,20 @@ extension Walk {
     }
 
     /// Keeps the result of a transition, and checks it.
-    private mutating func keep(_ result: TransitionResult, _ watch: Watch, _ word: String, isRelaunch: Bool)
-        -> [Finding]
-    {
-        let before = (state: state, plain: plain)
+    private mutating func keep(
+        _ result: TransitionResult, _ watch: Watch, _ cause: Watch.Cause, isRelaunch: Bool
+    ) -> [Finding] {
+        let (before, word) = ((state: state, plain: plain), cause.word)
         (state, plain) = (result.state, Plain(result.state))
-        let known = Set(before.plain.alerts)
-        let asks = state.alert != nil && state.alerts.contains { !known.contains($0.key) && $0.subject != nil }
+        let known = Set(before.plain.alerts.map(\.key))
+        let new = state.alert == nil ? [] : state.alerts.filter { !known.contains($0.key) && $0.subject != nil }
+        let asks = !new.isEmpty
+        for alert in new { questions[alert.key] = question(of: alert, before.plain, cause) }
         let isCaught = result.caught != nil
         let isHeldUp =
             (asks || isCaught) && result.transition.dismissed.isEmpty && result.transition.finished.isEmpty
             && plain.nodes == before.plain.nodes && plain.main == before.plain.main && plain.flows == before.plain.flows
-        outcome = isHeldUp ? "asks" : "ok"
+        (success, refusal) = (isHeldUp ? "asks" : "ok", nil)
         if let change = result.transition.userChange { user = change.user }
         let isWhole = !isCaught && before.state.pendingLink == nil && state.pendingLink == nil
         var findings = watch.findings(
@@ -169,16 +205,86 @@ extension Walk {
                     reason: "in \(word): \(operations)"))
         }
         client = after
-        findings += Oracle.checkPlace(state, plain)
+        findings += Oracle.checkPlace(state, plain) + Oracle.checkLimits(plain, app.limits)
+        findings += checkTimers(watch, cause)
+        if !isHeldUp, !isCaught, !asks, !isRelaunch { findings += checkPendingLink(before.state, cause) }
+        noteKeeper()
         if word != "back", before.state.alert?.subject != "back" {
             findings += Oracle.checkHistory(before.plain, plain, word)
         }
         return findings
     }
 
+    /// The screens that may be left if the user agrees: all of the coordinator that asks, and those of earlier questions
+    /// about the same event. `nil` for all.
+    private func question(of alert: PresentedAlert, _ before: Plain, _ cause: Watch.Cause) -> Set<String>? {
+        cause.agreed.map { agreed in
+            agreed.union((before.cards + plain.cards).filter { $0.owner == alert.coordinator }.map(\.key))
+        }
+    }
+
+    /// Requires that timers are due when they were asked for, and that what the user does starts those again that wait for
+    /// idleness.
+    private mutating func checkTimers(_ watch: Watch, _ cause: Watch.Cause) -> [Finding] {
+        timers.merge(watch.timers) { $1 }
+        if cause.isOfUser { restartIdleTimers() }
+        return compareTimers()
+    }
+
+    private mutating func restartIdleTimers() {
+        for (number, timer) in timers {
+            if let idle = timer.idle { timers[number]?.due = now.addingTimeInterval(idle) }
+        }
+    }
+
+    private mutating func compareTimers() -> [Finding] {
+        guard !timers.isEmpty else { return [] }
+        var isWrong = false
+        var waiting: [Int: Watch.Timer] = [:]
+        for work in state.pending {
+            guard let timer = timers[work.number], let due = work.due else { continue }
+            waiting[work.number] = timer
+            // Times are saved in milliseconds.
+            if abs(due.timeIntervalSince(timer.due)) > 0.003 { isWrong = true }
+        }
+        timers = waiting
+        guard isWrong else { return [] }
+        return [Finding(rule: .once, signature: "a timer is due at another time", reason: "\(state.pending)")]
+    }
+
+    /// Requires that a link which is kept, or waits for an answer, is offered again.
+    private func checkPendingLink(_ before: NavigationState, _ cause: Watch.Cause) -> [Finding] {
+        guard let link = before.pendingLink else { return [] }
+        let offered = table.heard.filter { $0.callback == .open }
+        var fault: String?
+        if link.waitsForAnswer {
+            let isOver = state.alert == nil && state.agreement == nil
+            if cause.isOfUser, isOver, offered.isEmpty { fault = "one that has waited for an answer is never offered" }
+        } else if let keeper, cause.event?.event != .open, before.alert?.subject != "open" {
+            let root = plain.nodes.first?.id
+            if !offered.contains(where: { $0.coordinator == keeper || $0.coordinator == root }) {
+                fault = "one that is kept is not offered again"
+            }
+        }
+        return fault.map { [Finding(rule: .link, signature: $0, reason: "in \(cause.word): \($0)")] } ?? []
+    }
+
+    private mutating func noteKeeper() {
+        guard let link = state.pendingLink, !link.waitsForAnswer else { return keeper = nil }
+        if let entry = table.heard.last(where: { $0.decision == .pending }) { keeper = entry.coordinator }
+    }
+
+    /// Requires that what the documentation lets the user do is not refused.
+    private func checkPossible(_ error: NavigationError, _ cause: Watch.Cause) -> [Finding] {
+        guard let event = cause.event, Oracle.isProtocol(error), error != .staleScreen,
+            case .state = event.expectation(on: plain)
+        else { return [] }
+        return [Finding(rule: .request, signature: "\(cause.word) is refused", reason: "\(error)")]
+    }
+
     private mutating func refuse(_ error: NavigationError, _ watch: Watch, _ word: String) -> [Finding] {
         refusedCount += 1
-        outcome = Oracle.word(error)
+        refusal = error
         var findings = watch.findings(after: error)
         switch error {
         case .depthLimit, .runawayTransition:
@@ -259,7 +365,7 @@ extension Walk {
 // Everything else.
 extension Walk {
     private mutating func carryOut(_ occurrence: Occurrence, _ word: String) async -> [Finding] {
-        let cause = Watch.Cause(word: word, isAgreed: true)
+        let cause = Watch.Cause(word: word, now: now, agreed: nil)
         let watch = Watch(state, plain, cause, table, app.limits)
         table.begin(isTrial: false)
         do throws(NavigationError) {
@@ -268,7 +374,7 @@ extension Walk {
             run.probe = watch
             let result = try await run.result()
             (agreed, heldUp) = (nil, state.alert == nil ? nil : heldUp)
-            return keep(result, watch, word, isRelaunch: false)
+            return keep(result, watch, cause, isRelaunch: false)
         } catch {
             var findings = refuse(error, watch, word)
             // A server tries again a few times, then gives up.
@@ -302,13 +408,29 @@ extension Walk {
         guard let node = Actors.element(of: plain.nodes, step.at ?? 0) else { return [] }
         let script = JSON.integer(table.number(of: step.script))
         let posted = PostedEvent("ping", payload: ["to": .string(node.name), "script": script])
+        let expected = receiver(of: node.name)
         let findings = await carryOut(.signal(posted), "signal")
+        guard step.script?.contains(where: { $0.word == .refuse }) != true else { return findings }
         // The coordinator that it names takes it.
-        guard ["signalNotAccepted", "signalRefused"].contains(outcome),
-            step.script?.contains(where: { $0.word == .refuse }) != true
-        else { return findings }
-        let reason = "a signal is refused by another coordinator than the one that it is for"
-        return findings + [Finding(rule: .listed, signature: reason, reason: reason)]
+        if ["signalNotAccepted", "signalRefused"].contains(outcome) {
+            let reason = "a signal is refused by another coordinator than the one that it is for"
+            return findings + [Finding(rule: .listed, signature: reason, reason: reason)]
+        }
+        guard outcome == "ok", table.heard.first(where: { $0.callback == .receive })?.coordinator != expected else {
+            return findings
+        }
+        let reason = "a signal reaches another coordinator than the first that takes it"
+        return findings + [Finding(rule: .message, signature: reason, reason: reason)]
+    }
+
+    /// Who receives a signal: of the coordinators from the visible screen's up to the root, then of all others, the first
+    /// one that does not refuse what is for another one.
+    private func receiver(of name: String) -> Int? {
+        let seen = plain.visible.map { plain.lineage($0.owner) } ?? []
+        return (seen + plain.nodes.map(\.id).filter { !seen.contains($0) }).first { id in
+            guard let me = state[id].flatMap({ Actors.me(of: $0.coordinator) }) else { return false }
+            return table.conduct(me.conduct).isPicky != true || me.name == name
+        }
     }
 
     private mutating func advance(_ step: Step) async -> [Finding] {
@@ -321,6 +443,9 @@ extension Walk {
         }
         for _ in 0..<20 {
             guard let timer = state.timersDue(at: now).first else { break }
+            if let known = timers[timer.number], known.due.timeIntervalSince(now) > 0.003 {
+                findings.append(Finding(rule: .once, signature: "a timer fires early", reason: "\(timer)"))
+            }
             findings += await carryOut(.timer(timer.number), "timer")
             if state.pending.contains(where: { $0.number == timer.number }) {
                 findings.append(Finding(rule: .once, signature: "a timer that has fired is still there", reason: ""))
@@ -339,7 +464,12 @@ extension Walk {
         let outcome: EffectOutcome
         do { outcome = .done(try await run.signal()) } catch { outcome = .failed(error) }
         _ = run.retries
-        let findings = await carryOut(.effect(work.number, outcome), "effect")
+        let hasFailed = if case .failed = outcome { true } else { false }
+        var findings = await carryOut(.effect(work.number, outcome), "effect")
+        if hasFailed, work.cleanUp == nil, self.outcome == "ok", table.heard.first?.callback != .effectDidFail {
+            let reason = "a coordinator never hears that its effect has failed"
+            findings.append(Finding(rule: .once, signature: reason, reason: reason))
+        }
         if state.pending.contains(where: { $0.number == work.number }) {
             return findings + [Finding(rule: .once, signature: "an effect that has ended is still there", reason: "")]
         }
@@ -353,7 +483,13 @@ extension Walk {
             isForked = true
             (agreed, heldUp) = (nil, nil)
             for index in phones.indices { send(to: index) }
-            return Oracle.checkPlace(state, plain)
+            restartIdleTimers()
+            var findings = Oracle.checkPlace(state, plain) + compareTimers()
+            if state.pending.contains(where: { $0.due == nil }) {
+                let reason = "a fork performs what its original does"
+                findings.append(Finding(rule: .once, signature: reason, reason: reason))
+            }
+            return findings
         } catch {
             // Drawn for another device it may be larger.
             if case .stateLimit = error { return [] }
@@ -376,7 +512,7 @@ extension Walk {
             ]
         }
         take(restored.state)
-        return findings
+        return findings + compareTimers()
     }
 }
 
@@ -410,8 +546,11 @@ extension Walk {
         }
     }
 
-    private func checkAll() async -> [Finding] {
+    private mutating func checkAll() async -> [Finding] {
         var findings = Oracle.checkSaved(state, app) + Oracle.checkCounted(state, app)
+        findings += Oracle.checkOffered(state, plain) + Oracle.checkDelta(state, base.parts, base.state)
+        costlyChecks += 1
+        if costlyChecks % 3 == 0 { base = Walk.base(state) }
         for offer in Oracle.offers(of: state) {
             guard case .refused(let error) = await attempt(offer.event), Oracle.isProtocol(error) else { continue }
             findings.append(
@@ -427,13 +566,21 @@ extension Walk {
             findings.append(
                 Finding(rule: .unlisted, signature: "\(name) is accepted", reason: "\(name) is not offered"))
         }
+        for event in BuiltInEvent.allCases where accepted.contains(event.rawValue) {
+            for payload in Oracle.misfits(event) {
+                let trial = await attempt(PostedEvent(event.rawValue, payload: payload))
+                if case .refused(.invalidEvent) = trial { continue }
+                let signature = "\(event.rawValue) with a payload that does not fit is not refused as such"
+                findings.append(Finding(rule: .unlisted, signature: signature, reason: "\(payload): \(trial)"))
+            }
+        }
         if case .accepted = await attempt(PostedEvent("back", screen: "k0")) {
             findings.append(Finding(rule: .seen, signature: "a key that never was", reason: "back of k0 is accepted"))
         }
         findings += await checkDevices()
         findings += await checkContent()
         for (coordinator, signal) in state.acceptedSignals {
-            let name = (coordinator.coordinator as? any Actor)?.me.name ?? ""
+            let name = Actors.me(of: coordinator.coordinator)?.name ?? ""
             let posted = PostedEvent(signal.name, payload: ["to": .string(name), "script": 0])
             guard let error = await attempt(signal: posted), Oracle.isProtocol(error) else { continue }
             findings.append(Finding(rule: .listed, signature: "signal: \(Oracle.word(error))", reason: "\(error)"))

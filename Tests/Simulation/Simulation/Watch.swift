@@ -1,4 +1,5 @@
 import Coordinators
+import JSONCoding
 import Synchronization
 
 /// Looks into one transition: compares each request with the model, and notes who may no longer be called.
@@ -7,10 +8,15 @@ final class Watch: TransitionProbe {
     struct Cause {
         /// What it is made for, in a word.
         let word: String
+        let now: Date
+        /// Whether an event of the user is the cause.
+        var isOfUser = false
         /// The built-in event that the user posted, as the model knows it.
         var event: UserEvent?
-        /// Whether the user has agreed to what it does, or nobody could be asked.
-        var isAgreed = false
+        /// How many alerts it answers, if there are any: that of a question about an answer is answered with the question.
+        var answers = 1
+        /// The protected screens that may be left: the user has agreed to that. `nil` for all, if nobody can be asked.
+        var agreed: Set<String>? = []
         /// What has not been agreed to, though the engine takes it so.
         var alibi: String?
     }
@@ -34,6 +40,23 @@ final class Watch: TransitionProbe {
         var performed = 0
         var calls = 0
         var hasSeenUserEffect = false
+        /// The states in which coordinators were called, by the position in what was heard.
+        var called: [Int: Plain] = [:]
+        /// The screens that the user has left, the topmost first, and whose they are.
+        var left: [(owner: Int, screen: String)] = []
+        /// The coordinators that have to hear that the user has selected a tab.
+        var selectors: [Int] = []
+        /// The timers that were set, by their numbers.
+        var timers: [Int: Timer] = [:]
+        var hasDismissedAlerts = false
+        /// Who has signed in or out last.
+        var userChange: UserChange?
+    }
+
+    /// When a timer is due, and what of that is idleness.
+    struct Timer {
+        var due: Date
+        let idle: Double?
     }
 
     private let state: Mutex<State>
@@ -53,7 +76,7 @@ final class Watch: TransitionProbe {
     /// The keys of the screens whose coordinators ask before they are left.
     private static func protected(in state: NavigationState) -> Set<String> {
         var guards: Set<Int> = []
-        for living in state.coordinators where (living.coordinator as? any Actor)?.me.guards == true {
+        for living in state.coordinators where Actors.me(of: living.coordinator)?.guards == true {
             guards.insert(living.id)
         }
         return guards.isEmpty ? [] : Set(state.screens.filter { guards.contains($0.coordinator) }.map(\.key))
@@ -61,6 +84,9 @@ final class Watch: TransitionProbe {
 
     /// How many stacks there were in each other when the last request was performed.
     var nesting: Int { state.withLock { $0.last.nesting } }
+
+    /// The timers that were set in the transition.
+    var timers: [Int: Timer] { state.withLock { $0.timers } }
 
     /// How many steps the transition has taken, at least.
     var steps: Int { state.withLock { $0.calls + $0.performed } }
@@ -76,6 +102,7 @@ final class Watch: TransitionProbe {
         state.withLock { state in
             state.calls += 1
             catchUp(&state, with: navigation)
+            state.called[heard] = state.last
             if state.doomed.contains(coordinator) { state.lateCalls.append(heard) }
         }
     }
@@ -88,7 +115,9 @@ final class Watch: TransitionProbe {
             let after = Plain(navigation)
             state.last = after
             for node in after.nodes where state.known[node.id] == nil { state.known[node.id] = node }
+            checkHeirs(from: before, to: after, &state)
             guard let issued, let node = before[coordinator] else { return }
+            note(issued, by: coordinator, navigation, &state)
             let word = issued.command.word
             if word == .endChildren {
                 state.silenced.formUnion(before.family(Set(before.children(coordinator).map(\.id))))
@@ -123,6 +152,23 @@ final class Watch: TransitionProbe {
         }
     }
 
+    /// Notes what the state does not show, or what changes later.
+    private func note(_ issued: Issued, by coordinator: Int, _ navigation: NavigationState, _ state: inout State) {
+        let number = issued.command.at ?? 0
+        switch issued.command.word {
+        case .dismissAlerts: state.hasDismissedAlerts = true
+        case .signIn: state.userChange = .signIn(user: "user\(number)")
+        case .signOut: state.userChange = .signOut
+        case .schedule, .scheduleAt, .scheduleWhenIdle:
+            let work = navigation.pending.last { $0.id == issued.text && $0.coordinator == coordinator }
+            guard let work else { return }
+            let delay = 0.001 * Double(number)
+            state.timers[work.number] = Timer(
+                due: cause.now.addingTimeInterval(delay), idle: issued.command.word == .scheduleWhenIdle ? delay : nil)
+        default: break
+        }
+    }
+
     /// Notes whom a message is for.
     private func address(_ issued: Issued, of node: Plain.Node, in before: Plain, _ state: inout State) {
         let kind = issued.command.kind
@@ -144,6 +190,7 @@ final class Watch: TransitionProbe {
         let before = state.last
         state.last = now
         for node in now.nodes where state.known[node.id] == nil { state.known[node.id] = node }
+        checkHeirs(from: before, to: now, &state)
         if !state.hasSeenUserEffect {
             state.hasSeenUserEffect = true
             checkAsked(from: before, to: now, by: nil, cause.word, &state)
@@ -158,6 +205,13 @@ final class Watch: TransitionProbe {
 
     private func checkUserEffect(from before: Plain, to now: Plain, _ state: inout State) {
         guard let event = cause.event else { return }
+        if event.leavesScreens, before.alerts.isEmpty { noteLeft(from: before, to: now, &state) }
+        if let visible = before.visible, visible.key != now.visible?.key, state.protected.contains(visible.key),
+            cause.agreed?.contains(visible.key) == false, event.event == .selectTab || event.event == .back,
+            now.cards.contains(where: { $0.key == visible.key })
+        {
+            report(.asked, "\(cause.word) leaves a protected screen for another tab", &state)
+        }
         switch event.expectation(on: before) {
         case .open: break
         case .refused(let reason): report(.request, "\(cause.word) is accepted, though \(reason)", &state)
@@ -168,14 +222,45 @@ final class Watch: TransitionProbe {
         }
     }
 
+    /// Notes which delegates have to hear of the user's event.
+    private func noteLeft(from before: Plain, to now: Plain, _ state: inout State) {
+        let cards = now.cards
+        let keys = Set(cards.map(\.key))
+        for card in before.cards.reversed() where !keys.contains(card.key) {
+            guard let owner = now[card.owner], owner.kind != .alpha,
+                cards.contains(where: { $0.owner == owner.id }) || !now.children(owner.id).isEmpty
+            else { continue }
+            state.left.append((owner.id, card.name))
+        }
+        guard cause.event?.event == .back else { return }
+        for card in cards {
+            let selected = before.cards.first { $0.key == card.key }?.tabs?.selected
+            guard let selected, let tabs = card.tabs, tabs.selected != selected, now[card.owner]?.kind != .alpha else {
+                continue
+            }
+            state.selectors.append(card.owner)
+        }
+    }
+
+    /// Requires that an alert stays with its coordinator, and after that with its nearest ancestor.
+    private func checkHeirs(from before: Plain, to after: Plain, _ state: inout State) {
+        guard !before.alerts.isEmpty, before.alerts != after.alerts || before.nodes != after.nodes else { return }
+        for alert in before.alerts {
+            guard let other = after.alerts.first(where: { $0.key == alert.key }) else { continue }
+            var heir: Int? = alert.owner
+            while let id = heir, after[id] == nil { heir = state.known[id]?.parent }
+            if other.owner != heir { report(.alert, "it goes to another one than the nearest ancestor", &state) }
+        }
+    }
+
     /// Requires that no protected screen has gone unasked.
     private func checkAsked(
         from before: Plain, to after: Plain, by asker: Int?, _ word: String, _ state: inout State
     ) {
-        guard !cause.isAgreed, !state.protected.isEmpty, before != after else { return }
+        guard let agreed = cause.agreed, !state.protected.isEmpty, before != after else { return }
         let left = Set(after.cards.map(\.key))
         for card in before.cards where state.protected.contains(card.key) && !left.contains(card.key) {
-            guard card.owner != asker else { continue }
+            guard card.owner != asker, !agreed.contains(card.key) else { continue }
             // One that no longer asks may be left.
             if let name = before[card.owner]?.name, table.guards(name) == false { continue }
             report(.asked, "\(cause.alibi.map { "\($0), " } ?? "")\(word) removes a protected screen", &state)
@@ -227,9 +312,13 @@ final class Watch: TransitionProbe {
             }
             if isHeldUp {
                 state.findings.removeAll { $0.0.rule == .gone }
+                if !isRelaunch { checkQueue(plain, &state) }
                 return state.findings.map(\.0)
             }
             catchUp(&state, with: result.state)
+            // A link that was opened or offered after everything else may be undone, and with it what befell the alerts.
+            if asks || result.caught != nil { state.findings.removeAll { $0.0.rule == .alert } }
+            if !isRelaunch { checkQueue(plain, &state) }
             for node in plain.nodes where state.doomed.contains(node.id) {
                 report(.gone, "one whose last screen was removed lives on", &state)
             }
@@ -241,7 +330,12 @@ final class Watch: TransitionProbe {
             }
             checkHeard(heard, &state)
             checkTold(heard, result, plain, isRelaunch, isForked, &state)
+            checkDelegates(heard, plain, &state)
             checkMessages(heard, plain, &state)
+            checkLinks(heard, &state)
+            if !table.hasDropped, result.transition.userChange != state.userChange {
+                report(.request, "another user is signed in than the last one", &state)
+            }
             return state.findings.map(\.0)
         }
     }
@@ -253,6 +347,7 @@ final class Watch: TransitionProbe {
                 report(.gone, "\(entry.callback.rawValue) after its end was told", &state)
             }
             guard let about = entry.about else { continue }
+            if entry.isStale { report(.told, "\(entry.callback.rawValue) with a child as it was before", &state) }
             if entry.callback == .childDidFinish || entry.callback == .childWasDismissed { over.append(about) }
         }
     }
@@ -283,6 +378,63 @@ final class Watch: TransitionProbe {
         let names = (result.transition.finished + result.transition.dismissed).sorted()
         let kinds = gone.map(\.kind.rawValue).sorted()
         if names != kinds { report(.told, "finished and dismissed name others than those that are gone", &state) }
+    }
+
+    /// Requires that delegates hear which of their screens the user has left, and that another tab is selected.
+    private func checkDelegates(_ heard: [Heard], _ plain: Plain, _ state: inout State) {
+        guard let event = cause.event, event.leavesScreens, state.original.alerts.isEmpty else { return }
+        var expected = state.left[...]
+        for entry in heard where entry.callback == .screenWasRemoved {
+            let next = expected.firstIndex { $0.owner == entry.coordinator && $0.screen == entry.screen }
+            guard let next else {
+                report(.told, "screenWasRemoved of another screen, or in another order", &state)
+                return
+            }
+            // One that has gone meanwhile hears nothing.
+            if expected[..<next].contains(where: { plain[$0.owner] != nil }) {
+                report(.told, "a screen's owner never hears that it was left", &state)
+            }
+            expected = expected[(next + 1)...]
+        }
+        if expected.contains(where: { plain[$0.owner] != nil }) {
+            report(.told, "a screen's owner never hears that it was left", &state)
+        }
+        for owner in state.selectors where plain[owner] != nil {
+            if !heard.contains(where: { $0.callback == .didSelectTab && $0.coordinator == owner }) {
+                report(.told, "a delegate never hears that a tab was selected", &state)
+            }
+        }
+    }
+
+    /// Requires that a link is offered from the root down, first to the children that the user sees, until one takes it.
+    private func checkLinks(_ heard: [Heard], _ state: inout State) {
+        var isTaken = false
+        for (position, entry) in heard.enumerated() where entry.callback == .open {
+            if isTaken { report(.link, "it is offered after it was taken", &state) }
+            isTaken = entry.decision != .passedOn
+            guard let plain = state.called[position], let node = plain[entry.coordinator] else { continue }
+            let isFirst = !heard[..<position].contains { $0.callback == .open }
+            if isFirst, cause.event?.event == .open, node.parent != nil {
+                report(.link, "it is offered to another one before the root", &state)
+            }
+            guard position > 0, heard[position - 1].callback == .open, heard[position - 1].coordinator == node.parent
+            else { continue }
+            let seen = plain.visible.map { plain.lineage($0.owner) } ?? []
+            if !seen.contains(node.id),
+                plain.nodes.contains(where: { $0.parent == node.parent && seen.contains($0.id) })
+            {
+                report(.link, "it is offered to a hidden child before the visible one", &state)
+            }
+        }
+    }
+
+    /// Requires that the alerts which the user has not answered are still there, in their order.
+    private func checkQueue(_ plain: Plain, _ state: inout State) {
+        guard cause.isOfUser, !state.hasDismissedAlerts, !table.hasDropped else { return }
+        let waiting = state.original.alerts.dropFirst(cause.answers).map(\.key)
+        if plain.alerts.map(\.key).filter(waiting.contains) != waiting {
+            report(.alert, "one that waits is lost, or passed by another one", &state)
+        }
     }
 
     private func checkMessages(_ heard: [Heard], _ plain: Plain, _ state: inout State) {

@@ -1,9 +1,12 @@
 // simulate: walks from many seeds, and prints what they find.
 //
-//     simulate engine [--seeds 1..<1000 | --seeds 7] [--steps 300] [--seconds 60] [--mutant NAME] [--trace FILE]
-//         [--ignore KIND]… [--raw]
+//     simulate engine [--seeds 1..<1000 | --seeds 7] [--steps 300] [--seconds 60] [--trace FILE] [--ignore KIND]…
+//         [--raw] [--first]
 //     simulate session [the same] [--store memory|sqlite]
 //     simulate replay FILE
+//
+// Seconds are those of a processor, because other programs may use it, too. With `--raw` findings are not shortened. With
+// `--first` the first one that is not known ends the program, with the exit code 1.
 import Foundation
 import SessionSimulation
 import Simulation
@@ -11,7 +14,7 @@ import Simulation
 @main struct Simulate {
     static func main() async {
         var (seeds, steps, seconds): (Range<UInt64>, Int, Double?) = (1..<101, 300, nil)
-        var (trace, known, shortens): (String?, Set<String>, Bool) = (nil, [], true)
+        var (trace, known, shortens, first): (String?, Set<String>, Bool, Bool) = (nil, [], true, false)
         var store: SessionSetup.Store?
         var isOfSessions = false
         var arguments = CommandLine.arguments.dropFirst()
@@ -22,8 +25,8 @@ import Simulation
         default: return usage()
         }
         while let argument = arguments.popFirst() {
-            if argument == "--raw" {
-                shortens = false
+            if argument == "--raw" || argument == "--first" {
+                (shortens, first) = (false, first || argument == "--first")
                 continue
             }
             guard let value = arguments.popFirst() else { return usage() }
@@ -41,17 +44,21 @@ import Simulation
             default: return usage()
             }
         }
-        if isOfSessions {
-            await walkSessions(seeds, steps, seconds, trace, known, shortens, store)
-        } else {
-            await walk(seeds, steps, seconds, trace, known, shortens)
-        }
+        if first { known.formUnion(knownFaults.keys) }
+        let hasFound =
+            isOfSessions
+            ? await walkSessions(seeds, steps, seconds, trace, known, shortens, first, store)
+            : await walk(seeds, steps, seconds, trace, known, shortens, first)
+        exit(first && hasFound ? 1 : 0)
     }
 
     private static func usage() {
         say(
-            "simulate engine|session [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw]"
-        )
+            """
+            simulate engine|session [--seeds 1..<1000] [--steps N] [--seconds N] [--trace FILE] [--ignore KIND] [--raw] \
+            [--first]
+            """)
+        exit(64)
     }
 
     /// Takes the steps of a file: its first line is the setup, each other one a step, as a failure prints them.
@@ -75,21 +82,21 @@ import Simulation
     /// Prints at once, also into a file.
     private static func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
+    /// - Parameter endsAtFirst: whether the first finding ends it.
+    /// - Returns: whether there was one.
     private static func walk(
         _ seeds: Range<UInt64>, _ steps: Int, _ seconds: Double?, _ trace: String?, _ ignored: Set<String>,
-        _ shortens: Bool
-    ) async {
+        _ shortens: Bool, _ endsAtFirst: Bool
+    ) async -> Bool {
         let file = trace.flatMap { path in
             FileManager.default.createFile(atPath: path, contents: nil) ? FileHandle(forWritingAtPath: path) : nil
         }
-        let time = ContinuousClock()
-        let begin = time.now
-        let start = Foundation.clock()
+        // Without what shortening takes.
+        var start = processorTime
         var (known, usage): (Set<String>, Usage) = (ignored, Usage())
         var (total, refused, walks) = (0, 0, 0)
-        var shortening = Duration.zero
         for seed in seeds {
-            if let seconds, (time.now - begin - shortening) / .seconds(1) > seconds { break }
+            if let seconds, processorTime - start > seconds { break }
             let report = await Simulation.walk(
                 seed: seed, steps: steps, ignoring: known, shortens: false,
                 trace: file.map { file in { file.write(Data("\($0)\n".utf8)) } })
@@ -98,41 +105,38 @@ import Simulation
             walks += 1
             usage.add(report.usage)
             guard !report.failures.isEmpty else { continue }
-            let passed = (time.now - begin - shortening) / .seconds(1)
-            let pause = time.now
+            let found = processorTime
             for failure in report.failures {
                 known.insert(failure.finding.kind)
-                say(
-                    "FOUND \(failure.finding.kind) | seed \(seed) | step \(failure.steps.count) | \(total) steps | \(passed) s"
-                )
+                let place = "seed \(seed) | step \(failure.steps.count) | \(total) steps"
+                say("FOUND \(failure.finding.kind) | \(place) | \(((found - start) * 10).rounded() / 10) s")
+                if endsAtFirst { return true }
                 say("\(shortens ? await Simulation.shortened(failure).description : failure.finding.reason)\n")
             }
-            shortening += time.now - pause
+            start += processorTime - found
         }
-        // Of the processor's time, because other programs may use it, too.
-        let passed = Double(Foundation.clock() - start) / Double(CLOCKS_PER_SEC) - shortening / .seconds(1)
-        say("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
+        let speed = Int(Double(total) / (processorTime - start))
+        say("\(walks) walks, \(total) steps, \(refused) refused, \(speed) steps a second")
         say("never used: \(usage.unused + usage.unmet)")
+        return known.count > ignored.count
     }
 
     private static func walkSessions(
         _ seeds: Range<UInt64>, _ steps: Int, _ seconds: Double?, _ trace: String?, _ ignored: Set<String>,
-        _ shortens: Bool, _ store: SessionSetup.Store?
-    ) async {
+        _ shortens: Bool, _ endsAtFirst: Bool, _ store: SessionSetup.Store?
+    ) async -> Bool {
         let file = trace.flatMap { path in
             FileManager.default.createFile(atPath: path, contents: nil) ? FileHandle(forWritingAtPath: path) : nil
         }
-        let time = ContinuousClock()
         var (known, total, refused, walks) = (ignored, 0, 0, 0)
-        var (passed, cost) = (0.0, 0.0)
+        var passed = 0.0
         var answers: [String: Int] = [:]
         for seed in seeds {
             if let seconds, passed > seconds { break }
-            let (start, clock) = (time.now, Foundation.clock())
+            let start = processorTime
             let report = await SessionSimulation.walk(
                 seed: seed, steps: steps, store: store, ignoring: known, shortens: false, traces: file != nil)
-            passed += (time.now - start) / .seconds(1)
-            cost += Double(Foundation.clock() - clock) / Double(CLOCKS_PER_SEC)
+            passed += processorTime - start
             for line in report.trace { file?.write(Data("\(line)\n".utf8)) }
             total += report.steps
             refused += report.refused
@@ -140,18 +144,21 @@ import Simulation
             answers.merge(report.answers) { $0 + $1 }
             for failure in report.failures {
                 known.insert(failure.finding.kind)
-                say(
-                    "FOUND \(failure.finding.kind) | seed \(seed) | step \(failure.steps.count) | \(total) steps | \(passed) s"
-                )
+                let place = "seed \(seed) | step \(failure.steps.count) | \(total) steps"
+                say("FOUND \(failure.finding.kind) | \(place) | \((passed * 10).rounded() / 10) s")
+                if endsAtFirst { return true }
                 let text =
                     shortens
                     ? await SessionSimulation.shortened(failure).description : failure.finding.reason
                 say("\(text)\n")
             }
         }
-        say("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / cost)) steps a second")
+        say("\(walks) walks, \(total) steps, \(refused) refused, \(Int(Double(total) / passed)) steps a second")
         if let list = ProcessInfo.processInfo.environment["ANSWERS"], !list.isEmpty {
             for (word, count) in answers.sorted(by: { $0.value > $1.value }).prefix(80) { say("\(count) \(word)") }
         }
+        return known.count > ignored.count
     }
+
+    private static var processorTime: Double { Double(clock()) / Double(CLOCKS_PER_SEC) }
 }

@@ -236,7 +236,12 @@ extension TransitionRun {
     }
 
     /// The first coordinator whose own stack is gone.
-    var homeless: LivingCoordinator? { state.coordinators.first { state.stack($0.home) == nil } }
+    var homeless: LivingCoordinator? {
+        var stacks: [Int] = []
+        state.stack.forEachStack { stacks.append($0.id) }
+        for flow in state.presented { flow.stack.forEachStack { stacks.append($0.id) } }
+        return state.coordinators.first { !stacks.contains($0.home) }
+    }
 }
 
 /// The alerts and requests that a coordinator leaves behind when it is removed.
