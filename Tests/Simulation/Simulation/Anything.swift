@@ -15,11 +15,12 @@ struct Me: Codable, Hashable, Sendable {
     var conduct: Int
     /// How many children it has started.
     var children = 0
+    var drawn = 0
+    // Last, so that nothing between them is unset: the engine compares the memory of coordinators.
     /// Whether its screens ask before they are left.
     var guards = false
     /// Whether one of its events is disabled.
     var isOff = false
-    var drawn = 0
 }
 
 struct RootCoordinator: Actor, TabBarDelegate, StackDelegate {
