@@ -134,8 +134,10 @@ class Session:
     def real_time(self):
         """What ended before another began comes before it; and nothing is seen before it has begun."""
         for line in self.shown:
-            # Of an event with another outcome than ok it is the state that a refusal shows.
-            is_now = line["op"] not in ("history", "repeat", "post") or line["op"] == "post" and line["outcome"] != "ok"
+            # Of an event with another outcome than ok it is the state that a refusal shows. A library that resumes may
+            # draw the answer to its last event before it reads.
+            is_refusal = line["op"] == "post" and line["outcome"] != "ok"
+            is_now = is_refusal or line["op"] not in ("history", "repeat", "post", "drawn")
             newest, known = self.newest_before(line["start"])
             if is_now and line["version"] < newest:
                 self.found("stale", f"{of(line)} shows {line['version']} after {of(known)}, when there was {newest}")
@@ -162,8 +164,8 @@ class Session:
         for line in self.shown:
             if line["op"] in ("history", "repeat"):
                 continue
-            # Streams and libraries draw beside what they do otherwise.
-            who = line.get("stream") or (line["process"], line["op"] == "drawn")
+            # Streams and libraries draw beside what they do otherwise, a library anew each time that it starts.
+            who = line.get("stream") or (line["process"], line["op"] == "drawn" and line["start"])
             last = seen.get(who)
             if last and line["version"] < last["version"]:
                 self.found("went-back", f"{of(line)} shows {line['version']} after {of(last)} with {last['version']}")

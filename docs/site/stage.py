@@ -16,7 +16,7 @@ CONTENTS = {
     "Apps": ["authoring", "signatures", "pattern", "sign-in", "signals", "console"],
     "Operation": ["operating", "settings", "capacity", "containers", "kubernetes", "scaling", "backup", "secrets", "metrics",
                   "logging", "tracing"],
-    "Reliance": ["guarantees", "security", "compared"],
+    "Reliance": ["guarantees", "consistency", "security", "compared"],
     "Project": ["CHANGELOG", "design", "testing", "Benchmarks/README", "CONTRIBUTING", "releasing"],
 }
 # Where each file of the repository is on the site.
