@@ -2,5 +2,5 @@
 /// is removed here, so that it stays found.
 package let knownFaults: [String: String] = [
     "access: pair: unknownCode, not let in":
-        "an event that asks for a pairing code closes the device's earlier one, also if it is not committed",
+        "an event that asks for a pairing code closes the device's earlier one, also if it is not committed"
 ]
