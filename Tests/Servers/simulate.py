@@ -11,6 +11,7 @@ import contextlib
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -316,7 +317,14 @@ def main():
 
 
 if __name__ == "__main__":
+    # So that servers and databases end with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        code = main()
+    except (SystemExit, KeyboardInterrupt) as end:
+        code = getattr(end, "code", 128 + signal.SIGINT)
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
     # Sockets and threads of clients need not end first.
-    code = main()
     sys.stdout.flush()
-    os._exit(code)
+    os._exit(1 if isinstance(code, str) else code or 0)

@@ -57,7 +57,7 @@ import Testing
 
         for host in [ahead, SessionHostTests.make(store: store, clock: clock)] {
             let failure = try #require(host.condition.failure)
-            #expect(failure.hasPrefix("the store has the time ") && failure.contains("reset-clock"))
+            #expect(failure.hasPrefix("the server's time is ") && failure.contains("reset-clock"))
             await #expect(throws: SessionError.notApplied(reason: failure)) { _ = try await host.create() }
             #expect(try await host.sweep() == 0)
         }

@@ -68,7 +68,7 @@ public struct SharedValues: Sendable {
         let saved: JSONObject
         /// `saved` as JSON text.
         let encoded: [UInt8]
-        /// Whether a value holds a number that JSON cannot hold.
+        /// See `JSONWriter.isUnwritable`.
         let isUnwritable: Bool
 
         init(_ values: [any SharedState], _ saved: JSONObject) {
@@ -242,7 +242,7 @@ public struct Defaults: Sendable {
         let values: JSONObject
         /// The values as they are saved: JSON text.
         let encoded: [UInt8]
-        /// Whether a value is a number that JSON cannot hold, or contains one.
+        /// See `JSONWriter.isUnwritable`.
         let isUnwritable: Bool
 
         init(_ values: JSONObject) {

@@ -124,7 +124,7 @@ public final class PlacedScreen: Sendable {
     /// Whether the screen has a link pattern but no link, because its parameters make no path of it.
     package var isUnlinked: Bool { encoding.isUnlinked }
 
-    /// Whether the parameters hold a number that JSON cannot hold.
+    /// See `JSONWriter.isUnwritable`.
     var isUnwritable: Bool { encoding.isUnwritable }
 
     /// The number of bytes that `saveMembers` writes.

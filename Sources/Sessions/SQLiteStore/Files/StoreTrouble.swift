@@ -38,9 +38,14 @@ final class StoreTroubles: Sendable {
         var failure: String?
         /// Whether the log says that there is no room.
         var isFullInLog = false
-        /// Whether the log says that the write-ahead log is long; and why the store is not ready because of that.
-        var isLogLong = false
-        var longLog: String?
+        /// Bytes of the write-ahead log.
+        var logBytes = 0
+
+        /// Why the store is not ready because of that.
+        var longLog: String? {
+            logBytes < StoreTroubles.tooLongLog
+                ? nil : "the write-ahead log has \(logBytes >> 20) MiB, because another program reads the store"
+        }
     }
 
     private let state = Mutex(State())
@@ -115,19 +120,16 @@ final class StoreTroubles: Sendable {
 
     /// From which size of the write-ahead log on, in bytes, the log says so; and the store is not ready. It is restarted at
     /// a fraction of that, unless another program reads the store without a pause.
-    static let (longLog, tooLongLog) = (256 << 20, 1 << 30)
+    private static let (longLog, tooLongLog) = (256 << 20, 1 << 30)
 
     /// Notes how long the write-ahead log is, in bytes. Commits go on, however long it is.
     func noteLog(_ bytes: Int) {
         let isLong = bytes >= StoreTroubles.longLog
-        let isNews = state.withLock { state in
-            state.longLog =
-                bytes < StoreTroubles.tooLongLog
-                ? nil : "the write-ahead log has \(bytes >> 20) MiB, because another program reads the store"
-            defer { state.isLogLong = isLong }
-            return state.isLogLong != isLong
+        let wasLong = state.withLock { state in
+            defer { state.logBytes = bytes }
+            return state.logBytes >= StoreTroubles.longLog
         }
-        guard isNews else { return }
+        guard isLong != wasLong else { return }
         log(
             !isLong
                 ? "the write-ahead log is short again"

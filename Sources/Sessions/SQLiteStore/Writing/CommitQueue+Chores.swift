@@ -57,7 +57,7 @@ extension CommitQueue {
         DispatchQueue.global(qos: .utility).async {
             let round = CompactionRound(of: content)
             self.queue.async {
-                self.runChore { $0.begin(round) }
+                self.writer.withLock { $0?.begin(round) }
                 self.scheduleChores()
             }
         }
@@ -194,7 +194,7 @@ extension CommitQueue {
 extension JournalWriter {
     func compactAll(_ tail: SharedTail) throws(CommitFailure) {
         repeat {
-            isBeginning = false
+            isPreparing = false
             if let content = contentOfRound(tail) { begin(CompactionRound(of: content)) }
             while hasChores { try doChores(of: 4096, tail) }
         } while tail.withLock { $0.recentCount > 0 }

@@ -5,6 +5,7 @@ internal import Sessions
 /// What is being compacted: everything that was in the tail of the journal when the round began, ordered by session, so
 /// that one page of a table is written for many rows.
 struct CompactionRound {
+    let number: Int
     /// A session with much to compact has several parts.
     let parts: [(id: SessionID, places: ArraySlice<Place>)]
     /// The journal is compacted up to this row when the round is over.
@@ -15,9 +16,10 @@ struct CompactionRound {
     var reached = 0
 
     /// What is to be compacted: where the rows of the sessions are, and the last row of all.
-    typealias Content = (places: [SessionID: [Place]], lastSeq: Int)
+    typealias Content = (number: Int, places: [SessionID: [Place]], lastSeq: Int)
 
     init(of content: Content) {
+        number = content.number
         parts = content.places.sorted { $0.key.text < $1.key.text }
             .flatMap { id, places in places.parts(of: CompactionRound.partWork).map { (id, $0) } }
         lastSeq = content.lastSeq
@@ -62,20 +64,22 @@ extension JournalWriter {
     /// - Returns: what the next round, which has to follow by `begin`, is to compact; `nil` if one is under way, or about to
     ///   begin, or there is nothing.
     func contentOfRound(_ tail: SharedTail) -> CompactionRound.Content? {
-        guard round == nil, !isBeginning else { return nil }
+        guard round == nil, !isPreparing else { return nil }
+        lastRound += 1
+        let number = lastRound
         var content = tail.withLock { tail in
             if tail.recentCount > 0 { tail.beginCompaction() }
-            return (places: tail.compacting, lastSeq: tail.lastSeq)
+            return (number: number, places: tail.compacting, lastSeq: tail.lastSeq)
         }
         if !stuck.isEmpty { content.places = content.places.filter { !stuck.contains($0.key) } }
-        isBeginning = !content.places.isEmpty
-        return isBeginning ? content : nil
+        isPreparing = !content.places.isEmpty
+        return isPreparing ? content : nil
     }
 
-    /// Does nothing if the store was compacted meanwhile.
+    /// Does nothing if another round was asked for meanwhile: what it compacts includes this.
     func begin(_ round: CompactionRound) {
-        guard isBeginning else { return }
-        isBeginning = false
+        guard isPreparing, round.number == lastRound else { return }
+        isPreparing = false
         self.round = round
     }
 

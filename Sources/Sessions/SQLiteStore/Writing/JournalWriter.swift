@@ -29,8 +29,8 @@ final class JournalWriter {
     let sessionLookup: Lookup
     let rowLookup: Lookup
     var round: CompactionRound?
-    /// Whether the next round is being prepared.
-    var isBeginning = false
+    /// The number of the last round that was asked for, and whether it is still being prepared.
+    var (lastRound, isPreparing) = (0, false)
     /// Sessions that cannot be compacted, because a page needed for this is damaged. They stay in the tail.
     var stuck: Set<SessionID> = []
     /// Sessions whose timers cannot be postponed, because a page needed for this is damaged. They are not woken any

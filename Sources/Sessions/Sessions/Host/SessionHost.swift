@@ -91,22 +91,20 @@ public final class SessionHost: Sendable {
 
     func sleep(for duration: Duration) async throws { try await settings.surroundings.sleep(duration) }
 
-    /// What of the store its users have to know, and of the time that it has recorded.
+    /// The condition of the store, and of the time that goes on from its newest record.
     public var condition: StoreCondition {
         var condition = store.condition
         condition.failure = condition.failure ?? clockFailure
         return condition
     }
 
-    /// Why sessions are not created, and none is forgotten: the time goes on from one that this machine's clock has once
-    /// had, and that is far ahead.
+    /// Why sessions are not created, and none is forgotten: the time goes on from one that the clock has once had, and that is
+    /// far ahead.
     var clockFailure: String? {
         let (now, wall) = (now(), wall())
         guard now.timeIntervalSince(wall) > SessionHost.farAhead else { return nil }
-        return """
-            the store has the time \(now.timestamp), and this machine \(wall.timestamp); if that is right, stop the server \
-            and use `coordinatord sessions reset-clock`
-            """
+        let way = store.isShared ? "restart it" : "stop it and use `coordinatord sessions reset-clock`"
+        return "the server's time is \(now.timestamp), and the clock's \(wall.timestamp); if the clock is right, \(way)"
     }
 
     /// In seconds.

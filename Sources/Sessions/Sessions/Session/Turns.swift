@@ -32,7 +32,7 @@ struct Turns {
     private var clients: [Waiting] = []
     private var others: [(caller: Caller, waiting: Waiting)] = []
     private var services = 0
-    /// How many clients have got the turn since one of the others had it.
+    /// How many clients have got the turn while others waited, since one of these had it.
     private var clientsSince = 0
     /// How many callers have got the turn since somebody last had it without having to wait.
     private(set) var successive = 0
@@ -73,7 +73,7 @@ struct Turns {
 
     private mutating func next() -> Waiting? {
         if !clients.isEmpty, others.isEmpty || clientsSince < Turns.clientsInARow {
-            clientsSince += 1
+            clientsSince = others.isEmpty ? 0 : clientsSince + 1
             return clients.removeFirst()
         }
         guard !others.isEmpty else { return nil }

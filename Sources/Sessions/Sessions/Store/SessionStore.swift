@@ -18,7 +18,7 @@ public protocol SessionStore: Sendable {
     /// may have another content than before.
     var generation: Int { get }
 
-    /// The time of this machine. Servers that share a store share its time.
+    /// The time: this machine's, or that of the store if servers share it.
     var now: Date { get }
 
     /// How many sessions there are, including ended and expired ones that are still kept.
