@@ -624,12 +624,10 @@ class NavigationSession {
             }
             if (isOver())
                 return;
-            if (reason !== undefined && ["token-replaced", "unauthorized"].includes(reason)) {
-                await this.#posted; // Its answer may have the new token.
-                if (this.token !== token || await this.#renew(token))
-                    continue;
-            }
-            if (reason !== undefined)
+            const mayBeOurs = reason !== undefined && ["token-replaced", "unauthorized"].includes(reason);
+            if (mayBeOurs && (await this.#hasReplaced(token, signal) || await this.#renew(token)))
+                continue;
+            if (reason !== undefined && !(mayBeOurs && this.#isOpen))
                 return this.#end(reason, problem);
             const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
             const report = (waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
@@ -787,14 +785,28 @@ class NavigationSession {
             return await request(this.#url(suffix, query), { method, token, key, onWaiting, ...more });
         }
         catch (error) {
-            const isRefused = error instanceof Problem && error.status === 401;
-            if (isRefused && (this.token !== token || await this.#renew(token))) {
+            const isRefused = error instanceof Problem && error.status === 401, { tap } = this.#saved;
+            const isOfTap = tap === undefined || key === tap || suffix === `/outcomes/${tap}`;
+            const isReplaced = async () => this.token !== token || !isOfTap && await this.#hasReplaced(token, more.signal) || this.#renew(token);
+            if (isRefused && await isReplaced())
                 return this.#send(method, suffix, { query, ...more, key });
-            }
-            if (error instanceof Problem)
+            if (error instanceof Problem && (isOfTap || !isRefused || !this.#isOpen))
                 this.#end(endOf(error), error);
             throw error;
         }
+    }
+    /** Whether it is unknown what became of an event: it may have replaced the token. */
+    get #isOpen() { return this.#saved.tap !== undefined; }
+    /** Whether an event of this client has put another token in the place of this one. */
+    async #hasReplaced(stale, signal) {
+        await this.#posted; // Its answer may have the new token.
+        while (this.token === stale && this.#isOpen && !this.ended && !signal?.aborted) {
+            this.#settleOpen();
+            await this.#posted;
+            if (this.#isOpen)
+                await pause(1, 0, () => { }, signal);
+        }
+        return this.token !== stale;
     }
     /** Whether another holder of the storage has a token in the place of this one. */
     async #renew(stale) {

@@ -406,6 +406,23 @@ def late_request(library, directory, server):
     return Outcome([session], note=f"withdrawn: {', '.join(walk.withdrawn)}")
 
 
+def open_sign_in(library, directory, server):
+    """The sign-in replaces the token, and for some seconds no answer says so: the app is not told that it is over."""
+    signed_in = []
+
+    def plan(request):
+        if b'"submit"' in request.body:
+            signed_in.append(time.monotonic())
+        is_about = b'"submit"' in request.body or "/outcomes/" in request.path
+        # Longer than a library asks what became of a tap that it gives up.
+        return gateway.NOTHING if is_about and signed_in and time.monotonic() < signed_in[0] + 8 else None
+
+    walk = Walk(library, directory, Gateway(server.url, plan).url, "--deadline", "1.5").start()
+    session = walk.arrive()
+    assert walk.withdrawn, "the sign-in was not withdrawn"
+    return Outcome([session], note=f"withdrawn: {', '.join(walk.withdrawn)}")
+
+
 def early(library, directory, server):
     """What is drawn at once is drawn before the answer, which the gateway holds back so long."""
     waited = []
@@ -426,7 +443,7 @@ def early(library, directory, server):
 
 
 SCENARIOS = [
-    no_network, killed_app, killed_server, foreign_answers, passed_deadline, late_request, lost_answers, early, two_devices,
+    no_network, killed_app, killed_server, foreign_answers, passed_deadline, late_request, open_sign_in, lost_answers, early, two_devices,
     revoked_token, another_device, plain,
 ]
 

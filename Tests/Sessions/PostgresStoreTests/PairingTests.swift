@@ -67,11 +67,13 @@ import Testing
         }
     }
 
-    @Test func `a code expires, and is replaced by the next one of the same token`() async throws {
+    @Test func `a code expires, and is closed when the token's client gets the next one`() async throws {
         try await withPairings { one, other, _ in
             let now = Self.start
             try await one.open(Self.code(1), for: Self.pairing(1), at: now)
             try await other.open(Self.code(2), for: Self.pairing(1), at: now)
+            #expect(try await one.find(Self.code(1), key: nil, at: now).session == .make(1))
+            await other.closeOthers(than: Self.code(2), of: Self.pairing(1).issuer)
 
             await #expect(throws: SessionError.unknownCode) { _ = try await one.find(Self.code(1), key: nil, at: now) }
             #expect(try await one.find(Self.code(2), key: nil, at: now + 59).session == .make(1))
@@ -79,6 +81,18 @@ import Testing
                 _ = try await one.find(Self.code(2), key: nil, at: now + 60)
             }
             #expect(try await !one.take(Self.code(2), key: nil, at: now + 60))
+        }
+    }
+
+    @Test func `a code that nobody has got is closed, and the earlier one stays`() async throws {
+        try await withPairings { one, other, _ in
+            let now = Self.start
+            try await one.open(Self.code(1), for: Self.pairing(1), at: now)
+            try await other.open(Self.code(2), for: Self.pairing(1), at: now)
+            await one.close(Self.code(2))
+
+            await #expect(throws: SessionError.unknownCode) { _ = try await one.find(Self.code(2), key: nil, at: now) }
+            #expect(try await other.take(Self.code(1), key: nil, at: now))
         }
     }
 

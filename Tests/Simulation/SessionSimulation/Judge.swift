@@ -90,10 +90,20 @@ final class Judge {
     private func checkReadOnly(_ request: Request, _ made: Made) {
         switch request.call {
         case .read, .content, .wait, .watch, .outcome, .openPairing, .history, .past, .preview:
-            guard !made.versions.isEmpty || !made.answers.isEmpty else { return }
+            guard !made.versions.isEmpty || !made.answers.isEmpty, !endsSessions(request) else { return }
             find(.kept, "\(request.call.verb) has changed something")
         default: break
         }
+    }
+
+    /// Whether the request has ended the sessions that an event had not come to end.
+    private func endsSessions(_ request: Request) -> Bool {
+        guard case .outcome(let id, _, let text) = request.call, let account = ledger[id] else { return false }
+        let key = SHA256Digest(of: text).hex
+        let noted = account.endings.filter { $0.key == key }
+        // If its own session has ended with them, nothing is noted.
+        let isItself = noted.isEmpty && account.last.request == request.number
+        return isItself || noted.contains { $0.request == request.number }
     }
 
     private func judge(
@@ -116,10 +126,25 @@ final class Judge {
         default: break
         }
         if isAlone { checkRefusal(request, error) }
+        if !isTroubled, error == .unauthorized { checkReplacement(request) }
         // A fork that has to end with its origin is made, and ended.
         guard made.versions.isEmpty, made.answers.isEmpty else {
             return find(.kept, "\(request.call.verb): \(word) has changed something", "\(error)")
         }
+    }
+
+    /// A client may ask for an event's answer with the token that the event has replaced, also while it is carried out.
+    private func checkReplacement(_ request: Request) {
+        guard let token = request.call.token, let key = request.call.askedKey,
+            let account = request.call.session.flatMap({ ledger[$0] }),
+            account.end(at: now) == nil,
+            let kept = account.kept(SHA256Digest(of: key).hex, walk.setup.answers), kept.body != nil,
+            kept.replacedToken == SHA256Digest(of: token),
+            request.call.key == nil || request.call.fingerprint == kept.fingerprint
+        else { return }
+        let after = account.versions.first { $0.number == kept.version }?.record.identity.tokens.map(\.digest)
+        guard after == account.last.record.identity.tokens.map(\.digest) else { return }
+        find(.once, "\(request.call.verb): unauthorized, though its event has replaced the token")
     }
 
     /// Whether the key of a creation has made a session that is not kept any longer, but not forgotten yet either.
@@ -224,7 +249,11 @@ final class Judge {
             if state.version == known.version, walk.scheduler.time < end { find(.watched, "a wait ends for nothing") }
         default:
             check(state, isOneSince: request.begin, of: account, verb)
-            if isAlone, state.version != account.last.number { find(.kept, "\(verb): an old state") }
+            // An effect that began when the session was loaded may have ended since.
+            let since = account.versions.filter { $0.number > state.version }.map { $0.cause ?? "end" }
+            if isAlone, since.contains(where: { $0 != "effect" && $0 != "timer" }) {
+                find(.kept, "\(verb): an old state", "\(account.name) version \(state.version), since then: \(since)")
+            }
         }
     }
 
@@ -441,8 +470,12 @@ final class Judge {
             return end.map { [$0] } ?? ["let in"]
         case .pair(let text, _, _):
             guard let code = walk.codes.last(where: { $0.text == text }) else { return nil }
-            // A request that is sent again may find its code used.
-            if code.isSpent { return ["unknownCode", "let in"] }
+            if code.isDoubtful { return nil }
+            if code.isSpent {
+                // The request that has used it may be sent again.
+                let isAgain = request.call.key != nil && request.call.key == code.key
+                return isAgain ? ["unknownCode", "let in"] : ["unknownCode", "tooManyTries"]
+            }
             let isOpen = code.expiresAt > now && end == nil && identity.opens(code.issuer)
             return isOpen ? ["let in"] : ["unknownCode", "tooManyTries"]
         case .create: return nil
@@ -451,7 +484,8 @@ final class Judge {
         guard let token = request.call.token else { return nil }
         guard identity.opens(token), !isGone || end != nil else {
             // Its last event may have replaced it.
-            return request.call.key == nil ? ["unauthorized"] : ["unauthorized", "let in", "answerForgotten"]
+            let key = request.call.askedKey ?? request.call.key
+            return key == nil ? ["unauthorized"] : ["unauthorized", "let in", "answerForgotten"]
         }
         if isGone { return [end ?? "unauthorized", "unauthorized"] }
         return end.map { [$0] } ?? ["let in"]
@@ -602,11 +636,6 @@ extension SessionIdentity {
     func opens(_ token: String) -> Bool { access(of: SHA256Digest(of: token)) != nil }
 }
 
-extension Outcome {
-    /// The answer that is kept.
-    var kept: StoredAnswer? { if case .answered(let answer, _, _, _, _) = self { answer } else { nil } }
-}
-
 extension Call {
     /// Its `If-Match`.
     var condition: VersionCondition? {
@@ -618,6 +647,17 @@ extension Call {
 
     /// Its name in findings.
     var verb: String { "\(self)".prefix { $0 != "(" }.description }
+
+    /// The key of the event whose answer it wants, if that can give it a token.
+    fileprivate var askedKey: String? {
+        let key: String? =
+            switch self {
+            case .event(_, _, _, _, let key): key
+            case .outcome(_, _, let key), .withdraw(_, _, let key): key
+            default: nil
+            }
+        return key.flatMap { $0.utf8.count < RequestKey.leastSecretBytes ? nil : $0 }
+    }
 
     /// How a key that is withdrawn is kept.
     var withdrawnKey: String? {

@@ -13,7 +13,7 @@ final class Ledger: @unchecked Sendable {
     final class Version {
         let record: SessionRecord
         /// Bytes of the record.
-        let size: Int
+        private(set) var size: Int
         /// The request that has made it; `nil` for the server itself.
         let request: Int?
         /// Whether whoever made it has learned of that.
@@ -30,6 +30,9 @@ final class Ledger: @unchecked Sendable {
             (self.isAnswered, self.time) = (isAnswered, time)
         }
 
+        /// Another store has taken it over, as a full record.
+        func noteMove() { size = max(size, text.count + 2000) }
+
         var cause: String? { record.note?.cause }
         var number: Int { record.version }
         var pending: Set<Int> { Set(record.work.map(\.pending.number)) }
@@ -45,6 +48,8 @@ final class Ledger: @unchecked Sendable {
         var versions: [Version] = []
         /// In the order of their commits.
         var answers: [(answer: StoredAnswer, request: Int?)] = []
+        /// The keys of events whose sessions have ended, and the requests that have noted that.
+        var endings: [(key: String, request: Int?)] = []
         var isForgotten = false
 
         init(_ id: SessionID, _ name: String) {
@@ -113,13 +118,17 @@ final class Ledger: @unchecked Sendable {
         // The key of its creation, which its id is derived from, may create another one.
         if account.isForgotten { (account.isForgotten, account.versions, account.answers) = (false, [], []) }
         if let answer = change.answer {
-            if account.kept(answer.key, retention.answers) != nil {
-                find(.once, "two commits under one key", "\(account.name) \(answer.key)")
-            }
-            account.answers.append((answer, Ledger.request))
-            let version = change.record?.version ?? current
-            if answer.version != version {
-                find(.order, "an answer of another version", "\(answer.version), \(version)")
+            let earlier = account.kept(answer.key, retention.answers)
+            if let earlier, answer == earlier.withoutEndings, change.record == nil {
+                account.answers.append((answer, nil))
+                account.endings.append((answer.key, Ledger.request))
+            } else {
+                if earlier != nil { find(.once, "two commits under one key", "\(account.name) \(answer.key)") }
+                account.answers.append((answer, Ledger.request))
+                let version = change.record?.version ?? current
+                if answer.version != version {
+                    find(.order, "an answer of another version", "\(answer.version), \(version)")
+                }
             }
         }
         guard let encoded = change.record else { return }

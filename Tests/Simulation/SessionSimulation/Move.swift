@@ -175,8 +175,14 @@ package struct MoveGenerator {
         var move = request(verb, walk)
         guard move.isRequest else { return move }
         if numbers.isOneIn(concurrent) {
-            let session = move.session
+            let (session, device, key) = (move.session, move.device, move.key)
             move.with = (0...numbers.below(2)).map { _ in
+                // A client that has got no answer yet.
+                if let key, verb == .event, numbers.isOneIn(3) {
+                    var asking = Move([.repeated, .outcome, .withdraw][numbers.below(3)])
+                    (asking.at, asking.session, asking.device, asking.key) = (0, session, device, key)
+                    return asking
+                }
                 let possible = verbs.filter { Move($0.0).isRequest && isPossible($0.0, walk) }
                 var other = request(numbers.choose(possible) ?? .event, walk)
                 if numbers.isOneIn(2) { other.session = session }

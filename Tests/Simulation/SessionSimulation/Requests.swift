@@ -185,13 +185,12 @@ extension SessionHost {
         case .create(let link, let client, _):
             return .created(try await create(SessionRequest(link: link, client: client), once: once))
         case .event(let id, let token, let event, let condition, _):
-            do throws(SessionError) {
-                let session = try await session(id, token: token, isConfirmed: false)
-                return .outcome(try await session.apply(event, if: condition, once: once))
-            } catch {
+            let session: AuthorizedSession
+            do throws(SessionError) { session = try await self.session(id, token: token, isConfirmed: false) } catch {
                 guard error == .unauthorized, let once else { throw error }
                 return .outcome(try await answer(to: once, of: id, replacedToken: token))
             }
+            return .outcome(try await session.apply(event, if: condition, once: once))
         case .preview(let id, let token, let event, let condition):
             return .preview(try await session(id, token: token).preview(event, if: condition))
         case .read(let id, let token): return .state(try await session(id, token: token).state())
@@ -206,11 +205,13 @@ extension SessionHost {
             return .state(state)
         case .watch(let id, let token): return .watching(try await session(id, token: token).watch())
         case .withdraw(let id, let token, let key):
-            let outcome = try await session(id, token: token).withdraw(RequestKey(key))
-            return outcome.map { .outcome($0) } ?? .nothing
+            return try await outcome(of: key, id, token) { (session, key) async throws(SessionError) in
+                try await session.withdraw(key)
+            }
         case .outcome(let id, let token, let key):
-            let outcome = try await session(id, token: token).answer(to: RequestKey(key))
-            return outcome.map { .outcome($0) } ?? .nothing
+            return try await outcome(of: key, id, token) { (session, key) async throws(SessionError) in
+                try await session.answer(to: key)
+            }
         case .openPairing(let id, let token, let label):
             return .pairing(try await session(id, token: token).openPairing(label: label))
         case .pair(let code, _, _):
@@ -233,6 +234,21 @@ extension SessionHost {
             guard let once else { return .nothing }
             return .signals(try await receive(signal, forUser: user, once: once).received)
         }
+    }
+
+    /// What a client learns that asks with its token, or with the one that its event has replaced.
+    private func outcome(
+        of key: String, _ id: SessionID, _ token: String,
+        _ ask: (AuthorizedSession, RequestKey) async throws(SessionError) -> Outcome?
+    ) async throws(SessionError) -> Response {
+        let key = RequestKey(key)
+        let session: AuthorizedSession
+        do throws(SessionError) { session = try await self.session(id, token: token, isConfirmed: false) } catch {
+            guard error == .unauthorized else { throw error }
+            return .outcome(try await answer(to: key, of: id, replacedToken: token))
+        }
+        let outcome = try await ask(session, key)
+        return outcome.map { .outcome($0) } ?? .nothing
     }
 }
 

@@ -20,6 +20,10 @@ final class Scheduler: TaskExecutor, @unchecked Sendable {
     private(set) var time = 1_800_000_000_000
     /// How many jobs have run.
     private(set) var count = 0
+    /// Whether jobs have followed each other without end. Then nothing runs any longer.
+    private(set) var isStuck = false
+    /// How many jobs may follow each other while time stands still.
+    private static let limit = 1_000_000
 
     private struct Sleeper {
         let number: Int
@@ -56,10 +60,13 @@ final class Scheduler: TaskExecutor, @unchecked Sendable {
     ///
     /// - Parameter limit: how many at most.
     func run(atMost limit: Int = .max) {
-        var left = limit
-        while left > 0, !jobs.isEmpty {
+        let end = count + min(limit, Scheduler.limit)
+        while !jobs.isEmpty, !isStuck {
+            guard count < end else {
+                isStuck = limit == .max
+                return
+            }
             let index = numbers?.below(jobs.count) ?? 0
-            left -= 1
             count += 1
             jobs.remove(at: index).runSynchronously(on: asUnownedTaskExecutor())
         }
@@ -85,7 +92,7 @@ final class Scheduler: TaskExecutor, @unchecked Sendable {
     func drain() {
         for _ in 0..<1000 {
             run()
-            guard !sleepers.isEmpty else { return }
+            guard !sleepers.isEmpty, !isStuck else { return }
             let woken = sleepers
             sleepers = []
             for sleeper in woken { sleeper.wake() }

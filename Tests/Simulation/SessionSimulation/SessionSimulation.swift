@@ -81,6 +81,7 @@ package enum SessionSimulation {
                         report.failures.append(
                             SessionFailure(seed: seed, finding: finding, setup: setup, steps: taken))
                     }
+                    if scheduler.isStuck { break }
                 }
                 report.refused = walk.refusedCount
             }
@@ -122,6 +123,7 @@ package enum SessionSimulation {
                         found = (Array(steps[...index]), same)
                         break
                     }
+                    if scheduler.isStuck { break }
                 }
             }
             return found
@@ -137,7 +139,7 @@ package enum SessionSimulation {
         return await Scheduler.walk { scheduler in
             var kinds: [String] = []
             begin(setup, scheduler) { walk in
-                for step in steps { kinds += walk.take(step, checksAll: true).map(\.kind) }
+                for step in steps where !scheduler.isStuck { kinds += walk.take(step, checksAll: true).map(\.kind) }
             }
             return kinds
         }

@@ -26,6 +26,10 @@ final class SessionWalk: @unchecked Sendable {
         let expiresAt: Date
         /// Whether it was used, or another took its place, or the server has forgotten it.
         var isSpent = false
+        /// The key of the request that has used it.
+        var key: String?
+        /// Whether nobody knows if it was used.
+        var isDoubtful = false
     }
 
     /// A stream.
@@ -176,6 +180,7 @@ extension SessionWalk {
         } else {
             happen(move)
         }
+        if scheduler.isStuck { ledger.find(.alive, "the server runs in circles") }
         let judge = Judge(self)
         judge.judgeWork()
         judge.judgeWatches()
@@ -295,10 +300,13 @@ extension SessionWalk {
         outcome = requests.map { $0.response?.word ?? "waits" }.joined(separator: ", ")
         refusedCount += requests.count { $0.response?.error != nil }
         let judge = Judge(self)
+        let codesBefore = codes.count
         for request in requests {
             judge.judge(request, isAlone: requests.count == 1 && !isTroubled, isTroubled: isTroubled)
             learn(request, isCut: move.cut != nil)
         }
+        // Nobody knows which of several was the last one.
+        if codes.count > codesBefore + 1 { for index in codesBefore..<codes.count { codes[index].isDoubtful = true } }
         ledger.findings += judge.findings
     }
 
@@ -396,7 +404,7 @@ extension SessionWalk {
             if let new = outcome.token?.text, holdings[id]?.contains(where: { $0.token == new }) != true {
                 holdings[id]?.append(Holding(token: new))
             }
-            if let pairing = outcome.pairing, !outcome.isReplay {
+            if let pairing = outcome.pairing, !outcome.isReplay, !isCut {
                 add(
                     Code(
                         text: pairing.code.text, session: id, issuer: outcome.token?.text ?? token,
@@ -407,15 +415,20 @@ extension SessionWalk {
             if holdings[created.id]?.contains(where: { $0.token == created.token.text }) != true {
                 holdings[created.id, default: []].append(Holding(token: created.token.text))
             }
-            if case .pair(let code, _, _) = request.call {
-                for index in codes.indices where codes[index].text == code { codes[index].isSpent = true }
+            if case .pair(let code, _, let key) = request.call {
+                for index in codes.indices where codes[index].text == code {
+                    (codes[index].isSpent, codes[index].key) = (true, key)
+                }
             }
         case .state(let state):
             if case .read = request.call, let token = request.call.token { show(state, to: token) }
         case .failed(.stale(let state)), .failed(.refused(_, let state)):
             if case .event = request.call, let token = request.call.token { show(state, to: token) }
+        case .failed(.unknownOutcome):
+            guard case .pair(let code, _, _) = request.call else { return }
+            for index in codes.indices where codes[index].text == code { codes[index].isDoubtful = true }
         case .pairing(let pairing):
-            guard let id, let token = request.call.token else { return }
+            guard let id, let token = request.call.token, !isCut else { return }
             add(Code(text: pairing.code.text, session: id, issuer: token, expiresAt: pairing.expiresAt))
         case .watching(let watch):
             // A stream ends with its server.
@@ -479,6 +492,7 @@ extension SessionWalk {
             }
             inner = opened
         }
+        if source == .export { for version in ledger.accounts.flatMap(\.versions) { version.noteMove() } }
         if source == .backup, let backup {
             ledger.goBack(to: backup)
             states = [:]

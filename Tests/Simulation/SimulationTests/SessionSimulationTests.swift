@@ -77,4 +77,37 @@ import Testing
 
         #expect(findings == [])
     }
+
+    static let mended = [
+        // The outcome of an event is asked for while the event replaces the token.
+        [
+            #"{"verb":"create"}"#,
+            #"{"verb":"event","key":0,"step":{"verb":"run","script":[{"word":"rotateToken"}]},"with":[{"verb":"outcome"}]}"#,
+        ],
+        // An answer is read again after the user has signed in to another session.
+        [
+            #"{"verb":"create"}"#, #"{"verb":"create"}"#,
+            #"{"verb":"event","key":5,"step":{"verb":"run","script":[{"word":"endSessions","at":1}]}}"#,
+            #"{"verb":"event","session":1,"step":{"verb":"run","script":[{"word":"signIn","at":1}]}}"#,
+            #"{"verb":"outcome","key":5}"#,
+        ],
+        // A code is used after an event that asked for another one was not committed.
+        [
+            #"{"verb":"create"}"#, #"{"verb":"openPairing"}"#,
+            #"{"verb":"event","fates":["unavailable"],"step":{"verb":"run","script":[{"word":"push"},{"word":"requestPairingCode"}]}}"#,
+            #"{"verb":"pair"}"#,
+        ],
+        // The answer to the commit of an effect is lost.
+        [
+            #"{"verb":"create"}"#,
+            #"{"verb":"event","fates":["lostDone"],"step":{"verb":"run","script":[{"word":"perform","script":[]}]}}"#,
+            #"{"verb":"finish"}"#,
+        ],
+    ]
+
+    @Test(arguments: mended) func `what was found is mended`(steps: [String]) async throws {
+        let findings = try await SessionSimulation.replay(setup: SessionSimulationTests.setup("memory"), steps: steps)
+
+        #expect(findings == [])
+    }
 }

@@ -377,6 +377,17 @@ public actor NavigationSession {
         }
     }
 
+    /// Whether an event of this client, which is on the way or whose outcome is open, has put another token in the place
+    /// of this one.
+    private func hasReplaced(_ stale: Secret?) async -> Bool {
+        guard await takeTurn(until: nil) else { return false }
+        defer { giveTurn() }
+        if saved.token == stale, let key = saved.event {
+            _ = await settle(key, until: .now + NavigationSession.settling)
+        }
+        return saved.token != stale
+    }
+
     /// Asks what became of an event that was withdrawn while the server could not be asked, now that it is heard.
     private func settleWithdrawn() {
         guard let key = saved.event, !isPosting, end == nil else { return }
@@ -450,11 +461,10 @@ public actor NavigationSession {
             }
             guard !Task.isCancelled else { return }
             if let reason = over {
-                // The answer to an event on the way may have the new token.
-                guard await takeTurn(until: nil) else { return }
-                giveTurn()
-                if saved.token != token { continue }
-                return finish(reason)
+                if await hasReplaced(token) { continue }
+                guard !Task.isCancelled else { return }
+                let mayBeReplaced = saved.event != nil && (reason == .unauthorized || reason == .tokenReplaced)
+                guard mayBeReplaced else { return finish(reason) }
             }
             if stream.hasMessages { (failures, silentStreams) = (0, 0) } else if stream.isOpen { silentStreams += 1 }
             let time = retryAfter ?? backOff(failures, from: stream.interval, to: .seconds(15))
@@ -629,13 +639,19 @@ public actor NavigationSession {
                 return (value, answer)
             } catch let problem as Problem {
                 connected()
-                if problem.status == 401, call.isOfSession, saved.token != token { continue }
-                if let end = problem.end {
-                    if call.isOfSession { finish(end) }
-                    throw call.isOfSession ? .ended(end) : .refused(problem)
+                let isRefused = problem.status == 401 && call.isOfSession
+                if isRefused, saved.token != token { continue }
+                if isRefused, !call.isAbout(event: saved.event), await hasReplaced(token) { continue }
+                if !isRefused || call.isAbout(event: saved.event) {
+                    if let end = problem.end {
+                        if call.isOfSession { finish(end) }
+                        throw call.isOfSession ? .ended(end) : .refused(problem)
+                    }
+                    guard problem.isTemporary || problem.status == 504 && !hasRepeatedSlow else {
+                        throw .refused(problem)
+                    }
+                    if problem.status == 504 { hasRepeatedSlow = true }
                 }
-                guard problem.isTemporary || problem.status == 504 && !hasRepeatedSlow else { throw .refused(problem) }
-                if problem.status == 504 { hasRepeatedSlow = true }
                 pause = max(problem.retryAfter ?? .zero, pause)
             } catch {
                 // Nobody has answered, or a gateway has: it is unknown what the server has done.
@@ -755,6 +771,11 @@ private struct Call {
     init(_ method: String, _ path: String = "", body: JSONValue? = nil, key: String? = nil) {
         (self.method, self.path, self.body, self.key) = (method, path, body, key)
         if method == "DELETE" || path == "/pairings" { query = [:] }
+    }
+
+    /// Whether it is that event, or asks for its outcome, or there is no such event: nothing else can replace its token.
+    func isAbout(event: String?) -> Bool {
+        event.map { key == $0 || path == "/outcomes/\($0)" } ?? true
     }
 }
 

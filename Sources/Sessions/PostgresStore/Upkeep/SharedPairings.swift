@@ -23,6 +23,18 @@ final class SharedPairings: PairingStore {
         if count == 0 { throw .tooManyCodes }
     }
 
+    func closeOthers(than code: SHA256Digest, of issuer: SHA256Digest) async {
+        _ = try? await run { link throws(PostgresError) in
+            try link.run(SharedPairings.closing, [.bytes(issuer.bytes), .bytes(code.bytes)], within: .seconds(2)).count
+        }
+    }
+
+    func close(_ code: SHA256Digest) async {
+        _ = try? await run { link throws(PostgresError) in
+            try link.run(SharedPairings.removal, [.bytes(code.bytes)], within: .seconds(2)).count
+        }
+    }
+
     func find(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Pairing {
         let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
         let (pairing, wait) = try await run { link throws(PostgresError) -> (Pairing?, Int) in
@@ -76,12 +88,18 @@ final class SharedPairings: PairingStore {
         """
         WITH o AS (
           DELETE FROM pairings
-          WHERE code <> $1 AND (used IS NULL AND (issuer = $2 OR expires <= $6) OR used <= $6 - 600000))
+          WHERE code <> $1 AND (used IS NULL AND expires <= $6 OR used <= $6 - 600000))
         INSERT INTO pairings (code, issuer, session, label, expires) SELECT $1, $2, $3, $4, $5
         WHERE (SELECT count(*) FROM pairings WHERE used IS NULL AND expires > $6 AND issuer <> $2) < 256
         ON CONFLICT (code) DO UPDATE SET expires = excluded.expires
         RETURNING code
         """)
+
+    private static let closing = PostgresStatement(
+        "close-pairings", "DELETE FROM pairings WHERE issuer = $1 AND code <> $2 AND used IS NULL")
+
+    private static let removal = PostgresStatement(
+        "close-pairing", "DELETE FROM pairings WHERE code = $1 AND used IS NULL")
 
     /// At most 70 wrong codes in a minute, as `RateLimit` counts: one every 857 ms in the mean. The row of the count is
     /// locked, so that codes sent at the same time are counted one after the other; the time is the database's, read after

@@ -124,7 +124,10 @@ extension SessionHost {
 
     /// Commits a change, in a span of its own if somebody traces.
     func commit(_ change: SessionChange) async -> CommitOutcome {
-        settings.tracer == nil ? await store.commit([change]) : await commitTraced(change)
+        let outcome = settings.tracer == nil ? await store.commit([change]) : await commitTraced(change)
+        // If it was made, it may have effects.
+        if case .failure(.unknownOutcome) = outcome { effects.mayHaveMissed() }
+        return outcome
     }
 }
 

@@ -181,20 +181,45 @@ extension SessionHost {
         return ended
     }
 
-    /// Ends the sessions that an event has asked to end.
+    /// Ends the sessions that an event has asked to end. Then its answer is kept without them, so that who reads it again
+    /// does not end sessions that a user has signed in to since.
     ///
     /// - Parameter asking: the session of the event.
-    func endSessions(_ endings: [SessionEnding], for asking: SessionID) async throws(SessionError) {
+    func carryOutEndings(of outcome: Outcome, for asking: SessionID) async throws(SessionError) {
         do throws(SessionError) {
-            for ending in endings {
+            for ending in outcome.endings {
                 switch ending.sessions {
                 case .all: try await endSessions(ofUser: ending.user)
                 case .others: try await endSessions(ofUser: ending.user, except: asking)
                 case .one(let text): if let id = SessionID(text) { try await end(id, of: ending.user) }
                 }
             }
+            if let answer = outcome.kept { try await noteEndings(of: answer, for: asking) }
         } catch {
             throw .unknownOutcome(reason: "the event is applied, but sessions of its user have not ended: \(error)")
+        }
+    }
+
+    /// Keeps an answer without its endings, if it is still kept with them.
+    private func noteEndings(of answer: StoredAnswer, for id: SessionID) async throws(SessionError) {
+        do throws(SessionError) {
+            try await change(try await inMemory(id, for: nil), as: .own, waiting: .max) {
+                (live) async throws(SessionError) in
+                let now = now()
+                let state = try live.current(for: nil, at: now)
+                guard live.mayHaveAnswered(answer.key), let kept = try await self.answer(to: answer.key, of: id),
+                    kept.version == answer.version, !kept.endings.isEmpty
+                else { return .unchanged(()) }
+                let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
+                let isCommitted = try await commit(
+                    unchanged, after: state, at: now, keeping: answer.withoutEndings, of: live)
+                return isCommitted ? .committed(()) : .outdated
+            }
+        } catch {
+            switch error {
+            case .ended, .expired, .unauthorized: return
+            default: throw error
+            }
         }
     }
 }

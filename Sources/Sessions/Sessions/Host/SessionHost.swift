@@ -167,10 +167,11 @@ public final class SessionHost: Sendable {
                 replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }
         guard answer.body != nil else { throw .answerForgotten(nil) }
-        if !answer.endings.isEmpty { try await endSessions(answer.endings, for: id) }
-        return .answered(
+        let outcome = Outcome.answered(
             answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version, token: token,
             pairing: key.pairing(replayedBy: answer, to: token.digest, secret: store.secret))
+        if !outcome.endings.isEmpty { try await carryOutEndings(of: outcome, for: id) }
+        return outcome
     }
 
     /// The answer that is kept under the key.

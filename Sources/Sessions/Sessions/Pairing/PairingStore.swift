@@ -22,10 +22,16 @@ public struct Pairing: Sendable {
 /// Keeps what each pairing code stands for, by the code's digest, and limits how many codes are open and how many wrong
 /// ones may be sent. Servers that share a store must share the codes and these limits, too.
 public protocol PairingStore: Sendable {
-    /// Opens a code. An earlier one of the same token is closed. The same code may be opened again.
+    /// Opens a code, beside earlier ones of the same token. The same code may be opened again.
     ///
     /// - Throws: `tooManyCodes`.
     func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError)
+
+    /// Closes the earlier codes of a token whose client gets this one. If that fails, they expire soon.
+    func closeOthers(than code: SHA256Digest, of issuer: SHA256Digest) async
+
+    /// Closes a code that nobody has got.
+    func close(_ code: SHA256Digest) async
 
     /// What a code that somebody has sent stands for. A code that stands for nothing is counted as a wrong one.
     ///
@@ -55,17 +61,8 @@ final class PairingsInMemory: PairingStore {
 
     private struct State {
         var open: [SHA256Digest: Pairing] = [:]
-        /// By the issuers of the open codes.
-        var codes: [SHA256Digest: SHA256Digest] = [:]
         var used: [SHA256Digest: Used] = [:]
         var wrong = RateLimit.Due()
-
-        mutating func close(_ code: SHA256Digest) -> Pairing? {
-            guard let pairing = open.removeValue(forKey: code) else { return nil }
-            if codes[pairing.issuer] == code { codes[pairing.issuer] = nil }
-            return pairing
-        }
-
     }
 
     private struct Used {
@@ -81,15 +78,20 @@ final class PairingsInMemory: PairingStore {
 
     func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) throws(SessionError) {
         try state.withLock { state throws(SessionError) in
-            if let earlier = state.codes[pairing.issuer] { _ = state.close(earlier) }
             if state.open.count >= PairingsInMemory.openLimit {
-                for (code, pairing) in state.open where pairing.expiresAt <= now { _ = state.close(code) }
+                state.open = state.open.filter { $0.value.expiresAt > now }
             }
-            guard state.open.count < PairingsInMemory.openLimit else { throw .tooManyCodes }
+            let others = state.open.count { $0.value.issuer != pairing.issuer }
+            guard others < PairingsInMemory.openLimit else { throw .tooManyCodes }
             state.open[code] = pairing
-            state.codes[pairing.issuer] = code
         }
     }
+
+    func closeOthers(than code: SHA256Digest, of issuer: SHA256Digest) {
+        state.withLock { state in state.open = state.open.filter { $0.key == code || $0.value.issuer != issuer } }
+    }
+
+    func close(_ code: SHA256Digest) { state.withLock { _ = $0.open.removeValue(forKey: code) } }
 
     func find(_ code: SHA256Digest, key: String?, at now: Date) throws(SessionError) -> Pairing {
         try state.withLock { state throws(SessionError) in
@@ -105,7 +107,7 @@ final class PairingsInMemory: PairingStore {
 
     func take(_ code: SHA256Digest, key: String?, at now: Date) -> Bool {
         state.withLock { state in
-            guard let pairing = state.close(code), pairing.expiresAt > now else { return false }
+            guard let pairing = state.open.removeValue(forKey: code), pairing.expiresAt > now else { return false }
             if state.used.count >= PairingsInMemory.usedLimit {
                 state.used = state.used.filter { !$0.value.isOver(at: now) }
             }
@@ -121,9 +123,8 @@ final class PairingsInMemory: PairingStore {
         state.withLock { state in
             guard let pairing = state.used.removeValue(forKey: code)?.pairing else { return }
             // The issuer may have opened another code meanwhile.
-            guard state.codes[pairing.issuer] == nil else { return }
+            guard !state.open.values.contains(where: { $0.issuer == pairing.issuer }) else { return }
             state.open[code] = pairing
-            state.codes[pairing.issuer] = code
         }
     }
 }

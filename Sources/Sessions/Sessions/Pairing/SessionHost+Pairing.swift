@@ -36,7 +36,7 @@ extension SessionHost {
             default: throw error
             }
         }
-        if !paired.outcome.endings.isEmpty { try await endSessions(paired.outcome.endings, for: paired.id) }
+        if !paired.outcome.endings.isEmpty { try await carryOutEndings(of: paired.outcome, for: paired.id) }
         return paired
     }
 

@@ -18,8 +18,8 @@ public struct StoredAnswer: Sendable, Equatable {
     public let replacedToken: SHA256Digest?
     /// The pairing code that the event's client got; `nil` if it got none.
     public let pairing: GivenCode?
-    /// The sessions that the event ends. A replay ends them again before it returns the answer, because that may have
-    /// failed the first time.
+    /// The sessions that the event ends, until they have ended: a replay ends them before it returns the answer, because
+    /// that may have failed the first time.
     public let endings: [SessionEnding]
 
     public init(
@@ -82,6 +82,13 @@ extension StoredAnswer {
         StoredAnswer(
             session: session, key: key, fingerprint: fingerprint, version: version, body: nil,
             replacedToken: replacedToken, pairing: pairing, endings: endings)
+    }
+
+    /// What is kept once the sessions that the event ends have ended.
+    package var withoutEndings: StoredAnswer {
+        StoredAnswer(
+            session: session, key: key, fingerprint: fingerprint, version: version, body: body,
+            replacedToken: replacedToken, pairing: pairing)
     }
 }
 

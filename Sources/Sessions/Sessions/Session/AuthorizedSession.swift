@@ -48,7 +48,7 @@ public struct AuthorizedSession: Sendable {
                 throw .refused(.answerFirst, state: applied.state)
             }
             // Not before the turn is over, because two sessions may end each other.
-            if !outcome.endings.isEmpty { try await host.endSessions(outcome.endings, for: id) }
+            if !outcome.endings.isEmpty { try await host.carryOutEndings(of: outcome, for: id) }
             measures?.count(event.type, of: live.app.name, outcome.isReplay ? .replayed : .applied)
             return outcome
         } catch {
@@ -62,13 +62,10 @@ public struct AuthorizedSession: Sendable {
         _ event: PostedEvent, if condition: VersionCondition?, once: IdempotentRequest?
     ) async throws(SessionError) -> Attempt<Outcome> {
         let now = host.now()
-        let before = try state(if: nil, at: now)
-        if let once, live.mayHaveAnswered(once.key.digest),
-            let answer = try await host.answer(to: once.key.digest, of: id)
-        {
+        if let once, let answer = try await answer(keptUnder: once.key, at: now) {
             return .unchanged(try replay(answer, to: once))
         }
-        try condition?.check(before)
+        let before = try state(if: condition, at: now)
         let result = try await transition(event, on: before, at: now, once: once)
         var applied = nextVersion(result, after: before, at: now, once: once)
         if let request = applied.transition.pairingRequest {
@@ -76,10 +73,17 @@ public struct AuthorizedSession: Sendable {
         }
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
         let answer = applied.asksFirst ? nil : once?.stored(applied, for: token)
-        guard applied.state !== before || answer != nil else { return .unchanged(.applied(applied)) }
-        guard try await host.commit(applied, after: before, at: now, keeping: answer, of: live) else {
-            return .outdated
+        if applied.state !== before || answer != nil {
+            do throws(SessionError) {
+                let isCommitted = try await host.commit(applied, after: before, at: now, keeping: answer, of: live)
+                guard isCommitted else { return .outdated }
+            } catch {
+                if let pairing = applied.pairing { await close(pairing, after: error) }
+                throw error
+            }
         }
+        if let pairing = applied.pairing { await give(pairing, to: applied.token?.digest ?? token) }
+        if applied.state === before, answer == nil { return .unchanged(.applied(applied)) }
         guard let answer else { return .committed(.applied(applied)) }
         return .committed(
             .answered(
@@ -87,7 +91,7 @@ public struct AuthorizedSession: Sendable {
     }
 
     /// The same with a code for another device. It is opened before the commit, so that an event whose code cannot be had
-    /// changes nothing; nobody learns the code of an event that is not committed.
+    /// changes nothing; nobody learns the code of an event that is not committed, and earlier ones stay open until then.
     private func with(
         code request: PairingRequest, _ applied: AppliedEvent, at now: Date, once: IdempotentRequest?
     ) async throws(SessionError) -> AppliedEvent {
@@ -176,6 +180,14 @@ public struct AuthorizedSession: Sendable {
     /// The caller's device, as it is now.
     var device: Device? { isOperator ? nil : live.identity.device(of: token) }
 
+    /// The answer to a request that was already carried out. It is found before the caller's token is looked at, which may
+    /// be the one that the request has replaced while this waited; `replay` looks at it.
+    private func answer(keptUnder key: RequestKey, at now: Date) async throws(SessionError) -> StoredAnswer? {
+        guard live.mayHaveAnswered(key.digest) else { return nil }
+        _ = try live.current(for: nil, at: now)
+        return try await host.answer(to: key.digest, of: id)
+    }
+
     /// The answer to a request that was already carried out.
     private func replay(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
         try replay(answer, to: once.key) { () throws(SessionError) in try once.check(answer, host.measures) }
@@ -222,7 +234,7 @@ public struct AuthorizedSession: Sendable {
         let outcome = try await host.change(live) { (live) async throws(SessionError) in
             try await with(live).attempt(key, withdrawing: withdrawing)
         }
-        if let outcome, !outcome.endings.isEmpty { try await host.endSessions(outcome.endings, for: id) }
+        if let outcome, !outcome.endings.isEmpty { try await host.carryOutEndings(of: outcome, for: id) }
         return outcome
     }
 
@@ -230,10 +242,9 @@ public struct AuthorizedSession: Sendable {
         _ key: RequestKey, withdrawing: Bool
     ) async throws(SessionError) -> Attempt<Outcome?> {
         let now = host.now()
-        let state = try state(if: nil, at: now)
-        var kept: StoredAnswer?
-        if live.mayHaveAnswered(key.digest) { kept = try await host.answer(to: key.digest, of: id) }
+        let kept = try await answer(keptUnder: key, at: now)
         if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key) {}) }
+        let state = try state(if: nil, at: now)
         guard withdrawing, kept == nil else { return .unchanged(nil) }
         let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
         let withdrawal = StoredAnswer.withdrawal(of: key, in: state)
@@ -316,7 +327,9 @@ extension AuthorizedSession {
     public func openPairing(label: String?) async throws(SessionError) -> OpenPairing {
         let now = host.now()
         try live.admitCode(at: now)
-        return try await open(.random(), for: token, of: try state(), label: label, at: now)
+        let pairing = try await open(.random(), for: token, of: try state(), label: label, at: now)
+        await give(pairing, to: token)
+        return pairing
     }
 
     /// - Parameter issuer: the token that asks for the code.
@@ -329,6 +342,17 @@ extension AuthorizedSession {
             code.digest(host.store.secret),
             for: Pairing(session: id, issuer: issuer, label: label, expiresAt: expiresAt), at: now)
         return OpenPairing(code: code, expiresAt: expiresAt)
+    }
+
+    /// Makes the earlier codes of a client worthless.
+    private func give(_ pairing: OpenPairing, to issuer: SHA256Digest) async {
+        await host.pairings.closeOthers(than: pairing.code.digest(host.store.secret), of: issuer)
+    }
+
+    /// Closes the code of an event that is not committed. The client may learn it later if that is unknown.
+    private func close(_ pairing: OpenPairing, after error: SessionError) async {
+        if case .unknownOutcome = error { return }
+        await host.pairings.close(pairing.code.digest(host.store.secret))
     }
 
     /// Revokes a token, which may be the caller's own, but not the only one. Requests with it that wait for their turn

@@ -139,6 +139,9 @@ extension Outcome {
         }
     }
 
+    /// What is kept for replays of the request.
+    package var kept: StoredAnswer? { if case .answered(let answer, _, _, _, _) = self { answer } else { nil } }
+
     /// The sessions that the event ends.
     var endings: [SessionEnding] {
         switch self {

@@ -47,13 +47,13 @@ final class EffectQueue: Sendable {
         var first = 0
         var running = 0
         var known = 0
-        var hasOverflowed = false
+        var mayMissSome = false
         var isClosed = false
     }
 
     /// How many effects of one session run at the same time.
     static let limitOfSession = 8
-    /// How many effects are known at most. The others stay in the store, see `hasRoomAgain`.
+    /// How many effects are known at most. The others stay in the store, see `shouldLookAgain`.
     private let knownLimit: Int
     private let limit: Int
     private let state = Mutex(State())
@@ -76,7 +76,7 @@ final class EffectQueue: Sendable {
             }
             for number in numbers where state.work[session]?.effects[number] == nil {
                 guard state.known < knownLimit else {
-                    state.hasOverflowed = true
+                    state.mayMissSome = true
                     break
                 }
                 state.known += 1
@@ -127,12 +127,14 @@ final class EffectQueue: Sendable {
     /// The effect is over.
     func forget(_ key: Key) { state.withLock { $0.forget(key) } }
 
-    /// Whether effects were left in the store because there were too many, and there is room for them now. It says so
-    /// once.
-    func hasRoomAgain() -> Bool {
+    /// Effects may have been recorded that are not known here.
+    func mayHaveMissed() { state.withLock { $0.mayMissSome = true } }
+
+    /// Whether the store may have effects that are not known here, and there is room for them. It says so once.
+    func shouldLookAgain() -> Bool {
         state.withLock { state in
-            guard state.hasOverflowed, state.known < knownLimit / 2 else { return false }
-            state.hasOverflowed = false
+            guard state.mayMissSome, state.known < knownLimit / 2 else { return false }
+            state.mayMissSome = false
             return true
         }
     }
@@ -141,7 +143,7 @@ final class EffectQueue: Sendable {
     func isFull() -> Bool {
         state.withLock { state in
             guard state.known >= knownLimit else { return false }
-            state.hasOverflowed = true
+            state.mayMissSome = true
             return true
         }
     }

@@ -85,7 +85,7 @@ extension SessionHost {
         while !Task.isCancelled {
             if isDue { isDue = await !resumeAll() }
             try? await sleep(for: .seconds(store.isShared ? 5 : 1))
-            if store.isShared || effects.hasRoomAgain() { isDue = true }
+            if store.isShared || effects.shouldLookAgain() { isDue = true }
         }
         // The server stops: what is under way is begun again after the next start.
         for task in effects.close() { task.cancel() }

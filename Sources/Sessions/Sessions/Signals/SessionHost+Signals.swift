@@ -44,7 +44,7 @@ extension SessionHost {
             return .committed(
                 answer.map { .answered($0, generation: before.stamp.generation) } ?? .applied(applied))
         }
-        if let outcome, !outcome.endings.isEmpty { try await endSessions(outcome.endings, for: id) }
+        if let outcome, !outcome.endings.isEmpty { try await carryOutEndings(of: outcome, for: id) }
         return outcome
     }
 

@@ -310,10 +310,11 @@ public class NavigationSession internal constructor(
         }
     }
 
-    /** The session is over, unless that is said of a token that a request of this client has replaced. */
+    /** The session is over, unless that is said of a token that a request of this client has replaced, or may have. */
     private suspend fun end(reason: String, problem: Problem?, token: String) = inTurn {
         settled(settings.deadline)
-        if (token == saved.token) ended = ended ?: Outcome.Over(reason, problem)
+        val isReplaced = token != saved.token || saved.open != null && reason in listOf("token-replaced", "unauthorized")
+        if (!isReplaced) ended = ended ?: Outcome.Over(reason, problem)
     }
 
     // What is drawn.
