@@ -132,6 +132,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests", dependencies: ["Simulation", "SessionSimulation"],
             path: "Tests/Simulation/SimulationTests"),
+        // For Benchmarks/engine.
+        .executableTarget(name: "enginecost", dependencies: ["Coordinators"], path: "Tests/Pattern/EngineCost"),
         // A server with unusual apps, which the tests run.
         .executableTarget(
             name: "oddserver",

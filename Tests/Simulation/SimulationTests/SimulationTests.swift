@@ -36,12 +36,32 @@ import Testing
         #expect(traces[0] == traces[1])
     }
 
-    @Test func `a failure is shortened, and can be pasted`() async throws {
-        let setup =
-            #"{"conduct":{"on":[{"callback":"start","script":[{"word":"push"}]}]},"sizeLimit":65536,"stack":64,"#
-            + #""depth":32,"alerts":16,"pending":64,"showsErrors":false}"#
+    private static let setup =
+        #"{"conduct":{"on":[{"callback":"start","script":[{"word":"push"}]}]},"sizeLimit":65536,"stack":64,"#
+        + #""depth":32,"alerts":16,"pending":64,"showsErrors":false}"#
+
+    /// Seed 1000957: the signal changes what all share, a flow begins, and another coordinator changes it back.
+    @Test func `what was drawn with something shared that has changed back is drawn once more`() async throws {
+        let conduct = #""conduct":{"on":[{"callback":"start","script":[{"word":"push"}]}]}"#
+        let tabs =
+            #"{"word":"start","kind":"beta","conduct":{"on":[{"callback":"start","script":[{"word":"push.tabs","#
+            + #""look":{"name":3},"tabs":[{"id":3,"kind":"alpha",\#(conduct)}]}]}]}}"#
+        let begun =
+            #"{"word":"tellChildren","kind":"any","script":[{"word":"start","kind":"beta",\#(conduct)}]}"#
         let findings = try await Simulation.replay(
-            setup: setup,
+            setup: SimulationTests.setup,
+            steps: [
+                #"{"verb":"anywhere","script":[\#(tabs),{"word":"push","look":{"name":0}},{"word":"share","at":2}]}"#,
+                #"{"verb":"signal","script":[{"word":"share"},{"word":"tellChildren","kind":"beta","script":[\#(begun)]},"#
+                    + #"{"word":"tellChildren","kind":"alpha","script":[{"word":"share","at":2}]}]}"#,
+            ])
+
+        #expect(findings == [])
+    }
+
+    @Test func `a failure is shortened, and can be pasted`() async throws {
+        let findings = try await Simulation.replay(
+            setup: SimulationTests.setup,
             steps: [
                 #"{"verb":"run","script":[{"word":"push"},{"word":"guardScreens"}]}"#,
                 #"{"verb":"back"}"#,

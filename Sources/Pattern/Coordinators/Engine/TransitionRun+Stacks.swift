@@ -87,6 +87,7 @@ extension TransitionRun {
         }
         let after = before.replaced(by: items)
         state.changeTabs(of: screen.key) { $0 = after }
+        noteChange(of: coordinator.id)
         if after.items.map(\.label) != before.items.map(\.label) { operations.append(.update(key: screen.key)) }
         if after.selected.id != before.selected.id {
             operations.append(.selectTab(key: screen.key, tab: after.selected.id))
@@ -274,12 +275,12 @@ extension TransitionRun {
         }
     }
 
-    /// Redraws the screens of the coordinators that were called, or all screens if the context has changed.
+    /// Redraws the screens of the coordinators that have changed, or all screens if the context has.
     ///
     /// - Returns: whether any screen has changed.
     mutating func redraw(_ screens: [PlacedScreen], all: Bool = false) throws(NavigationError) -> Bool {
         let context = state.context
-        let isAffected = all || context != original.context
+        let isAffected = all || redrawsAll || context != original.context
         if isAffected {
             for index in state.coordinators.indices {
                 state.coordinators[index] = state.coordinators[index].with(context)
@@ -287,7 +288,7 @@ extension TransitionRun {
         }
         let before = operations.count
         let isTranslated = isAffected && hasChangedLanguage
-        for screen in screens where isAffected || called.contains(screen.coordinator) {
+        for screen in screens where isAffected || redrawn.contains(screen.coordinator) {
             guard let coordinator = state[screen.coordinator] else { continue }
             let before = screen.labelled
             var drawn = coordinator.drawing(of: before, in: context)
@@ -358,6 +359,7 @@ extension TransitionRun {
             tabs.items[position] = PlacedTab(
                 id: id, title: before.title, icon: before.icon, badge: badge, stack: before.stack)
         }
+        noteChange(of: coordinator.id)
         operations.append(.update(key: screen.key))
     }
 

@@ -69,8 +69,10 @@ public struct TransitionRun: Sendable {
     var pairingRequest: PairingRequest?
     var userChange: UserChange?
     var sessionEndings: [SessionEnding] = []
-    /// The coordinators that were called.
-    private(set) var called: [Int] = []
+    /// The coordinators whose screens may have to be drawn otherwise: a call or new tabs have changed them.
+    private(set) var redrawn: [Int] = []
+    /// Whether a call has changed what all coordinators share: all screens may have to be drawn otherwise.
+    private(set) var redrawsAll = false
     /// The coordinators that were removed: their ids and names, and the ids of their parents.
     var removed: [(id: Int, name: String, parent: Int?)] = []
     /// Whether a screen with tabs was removed, and with it stacks on which coordinators may have been started.
@@ -301,18 +303,27 @@ public struct TransitionRun: Sendable {
         _ coordinator: any Coordinator, _ navigator: Navigator, at index: Int
     ) throws(NavigationError) {
         let living = state.coordinators[index]
+        let (defaults, shared) = (state.defaults, state.shared)
         state.defaults = navigator.defaults
         if let error = state.defaults.unwritable { throw .unsavable(error, of: "defaults", by: living.name) }
         state.shared = navigator.shared
         try state.shared.keep(for: app.sharedTypes, by: living)
+        // Also if it is changed back later: what was drawn meanwhile is out of date.
+        if state.defaults != defaults || state.shared != shared { redrawsAll = true }
         state.coordinators[index] = try living.with(coordinator, in: state.context)
-        if !called.contains(living.id) { called.append(living.id) }
+        // What a new declaration of the app removes, its owner may draw without having changed.
+        if state.coordinators[index] !== living || prospect != nil { noteChange(of: living.id) }
         if let finish = navigator.requests.firstIndex(where: \.isFinish),
             let late = navigator.requests[(finish + 1)...].first(where: { !$0.outlivesCoordinator })
         {
             throw living.impossible(late, "it has already asked to finish")
         }
         for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
+    }
+
+    /// The screens of the coordinator are drawn once more at the end.
+    mutating func noteChange(of coordinator: Int) {
+        if !redrawn.contains(coordinator) { redrawn.append(coordinator) }
     }
 
     /// Removes one orphan, and notifies its parent; or notifies the parent of one that is gone already. The last started
