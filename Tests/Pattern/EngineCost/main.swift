@@ -31,7 +31,7 @@ struct Page: Coordinator {
     }
 
     func handle(_ event: Event, _ navigator: inout Navigator) {
-        navigator.update { $0.title = $0.title == "One" ? "Other" : "One" }
+        navigator.update("page") { $0.title = $0.title == "One" ? "Other" : "One" }
     }
 }
 
