@@ -80,7 +80,7 @@ private let add = #"{"type":"add","payload":1}"#
         let listener = try await Listener(client)
         #expect(listener.head.status == 200)
         #expect(listener.head.headers["content-type"] == "text/event-stream")
-        #expect(listener.head.headers["cache-control"] == "no-store")
+        #expect(listener.head.headers["cache-control"] == "no-store, no-transform")
         #expect(listener.head.headers["x-accel-buffering"] == "no")
 
         let first = try #require(try await listener.next())

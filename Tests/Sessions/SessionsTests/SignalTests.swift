@@ -15,8 +15,6 @@ final class Desk: Sendable {
         var running = 0
         var mostRunning = 0
         var failures = 0
-        /// One attempt in so many fails, and all take some milliseconds; 0 for none.
-        var faltering = 0
         var isHeld = false
         var waiting: [CheckedContinuation<Void, Never>] = []
         /// The jobs that were cancelled while they were held.
@@ -32,9 +30,6 @@ final class Desk: Sendable {
 
     /// So many attempts fail from now on.
     func fail(_ count: Int) { state.withLock { $0.failures = count } }
-
-    /// From now on attempts take some milliseconds, and one in so many fails.
-    func falter(in number: Int) { state.withLock { $0.faltering = number } }
 
     /// Work does not end, not even when it is cancelled, until `release`.
     func hold() { state.withLock { $0.isHeld = true } }
@@ -53,13 +48,11 @@ final class Desk: Sendable {
             state.attempts.append((job, id))
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
-            if state.faltering > 0 { return Int.random(in: 0..<state.faltering) == 0 }
             guard state.failures > 0 else { return false }
             state.failures -= 1
             return true
         }
         defer { state.withLock { $0.running -= 1 } }
-        if state.withLock(\.faltering) > 0 { try await Task.sleep(for: .milliseconds(.random(in: 0...10))) }
         if fails { throw Failure() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -116,7 +116,8 @@ extension HTTPResponse {
         HTTPResponse(
             status: 200,
             headers: [
-                "Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+                "Content-Type": "text/event-stream", "Cache-Control": "no-store, no-transform",
+                "X-Accel-Buffering": "no",
                 "X-Content-Type-Options": "nosniff",
             ],
             stream: stream)
