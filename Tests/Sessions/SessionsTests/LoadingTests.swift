@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `a session can be ended however many events wait`() async throws {
+    @Test func `a session is ended before the events that wait, however many these are`() async throws {
         let gate = Gate()
         let host = host { $0.waitingLimit = 1 }
         let created = try await host.create()
@@ -159,8 +159,8 @@ import Testing
             gate.open()
 
             _ = try await first.value
-            _ = try await second.value
             try await end.value
+            await #expect(throws: SessionError.ended) { try await second.value }
         }
         #expect(throws: SessionError.ended) { try session.state() }
     }

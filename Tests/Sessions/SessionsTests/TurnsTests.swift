@@ -46,6 +46,16 @@ import Testing
         #expect(served == ["c1", "c2", "s1", "s2"] + (1...9).map { "e\($0)" })
     }
 
+    @Test func `who takes something away goes before all that wait`() async {
+        let line = Line()
+        #expect(line.wait("e", as: .own, limit: .max) && line.wait("c", as: .client, limit: 1))
+        #expect(line.wait("first", as: .ending, limit: 0) && line.wait("second", as: .ending, limit: 0))
+
+        let served = await line.serve(4)
+
+        #expect(served == ["first", "second", "c", "e"])
+    }
+
     @Test func `others go on, however many clients wait`() async {
         let line = Line()
         #expect(line.wait("e", as: .own, limit: .max))

@@ -16,12 +16,14 @@ extension NavigationHandler {
     }
 
     func pair(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let limit = try countPairing(request)
         let includesControls = try request.includesControls()
         let body = try RequestBody(request, PairingRequest.membersWithCode)
         let (code, label, client) = (try PairingRequest.code(body), try PairingRequest.label(body), try body.client)
         let least = RequestKey.leastSecretBytes
         let once = try IdempotentRequest(request, body, leastCharacters: least)
+        // Not before: a page of another origin, whose requests get this far only if that origin may use the API, must not
+        // use up its visitor's tries.
+        let limit = try countPairing(request)
         do throws(SessionError) {
             let paired = try await host.pair(code, label: label, client: client, once: once)
             var response = paired.response(includesControls: includesControls, below: basePath)

@@ -16,8 +16,9 @@ extension SessionHost {
         _ session: Session, for token: SHA256Digest?, of user: String? = nil, if condition: VersionCondition? = nil,
         after ending: [SessionID] = []
     ) async throws(SessionError) -> Bool {
-        // No limit: a session can be ended however many events wait.
-        try await change(session, waiting: .max) { (session) async throws(SessionError) in
+        // Before all events that wait, however many these are; but it may be another user's after one of them.
+        let caller = user == nil ? Turns.Caller.ending : .client
+        return try await change(session, as: caller, waiting: .max) { (session) async throws(SessionError) in
             let last = try session.current(for: token, at: now())
             try condition?.check(last)
             guard user == nil || last.identity.user == user else { return .unchanged(false) }

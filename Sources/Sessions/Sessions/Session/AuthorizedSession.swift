@@ -356,7 +356,7 @@ extension AuthorizedSession {
     }
 
     /// Revokes a token, which may be the caller's own, but not the only one. Requests with it that wait for their turn
-    /// are refused. The number of waiting requests is no limit to this one.
+    /// are refused: this one goes before all that wait, however many these are.
     ///
     /// - Returns: the new state, which shows the same.
     @discardableResult
@@ -364,7 +364,7 @@ extension AuthorizedSession {
         _ number: Int, if condition: VersionCondition? = nil
     ) async throws(SessionError) -> SessionState {
         try live.admit(host.eventRate, at: host.now())
-        return try await host.change(live, waiting: .max) { (live) async throws(SessionError) in
+        return try await host.change(live, as: .ending) { (live) async throws(SessionError) in
             let now = host.now()
             let before = try with(live).state(if: condition, at: now)
             guard before.identity.tokens.contains(where: { $0.number == number }) else { throw .unknownToken }

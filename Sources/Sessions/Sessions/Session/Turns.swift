@@ -1,6 +1,7 @@
 internal import Synchronization
 
-/// Lets one caller at a time through: clients before others, each in order of arrival. Used under its owner's lock; waiting
+/// Lets one caller at a time through: who takes something away first, then clients before others, each in order of
+/// arrival. Used under its owner's lock; waiting
 /// callers are resumed after the lock is released.
 struct Turns {
     enum Entry: Sendable {
@@ -14,6 +15,8 @@ struct Turns {
 
     /// Who waits. What services and the session's own work have to say holds up no user.
     enum Caller: Sendable {
+        /// A client or an operator that revokes a token or ends the session: what waits must not go on meanwhile.
+        case ending
         /// A client or an operator.
         case client
         /// Another system, which can send its signal again.
@@ -29,6 +32,7 @@ struct Turns {
 
     private var isTaken = false
     private var isClosed = false
+    private var endings: [Waiting] = []
     private var clients: [Waiting] = []
     private var others: [(caller: Caller, waiting: Waiting)] = []
     private var services = 0
@@ -44,12 +48,15 @@ struct Turns {
         return true
     }
 
-    /// - Parameter limit: how many of its kind may wait.
+    /// - Parameter limit: how many of its kind may wait; none limits `ending`.
     /// - Returns: `nil` if the caller has to wait.
     mutating func enter(_ continuation: Waiting, as caller: Caller = .client, limit: Int) -> Entry? {
         if isClosed { return .closed }
         if enterAtOnce() { return .entered }
         switch caller {
+        case .ending:
+            endings.append(continuation)
+            return nil
         case .client:
             guard clients.count < limit else { return .full }
             clients.append(continuation)
@@ -72,6 +79,7 @@ struct Turns {
     }
 
     private mutating func next() -> Waiting? {
+        if !endings.isEmpty { return endings.removeFirst() }
         if !clients.isEmpty, others.isEmpty || clientsSince < Turns.clientsInARow {
             clientsSince = others.isEmpty ? 0 : clientsSince + 1
             return clients.removeFirst()
@@ -88,8 +96,8 @@ struct Turns {
     /// - Returns: the waiting callers, to be resumed with `closed`.
     mutating func close() -> [Waiting] {
         isClosed = true
-        defer { (clients, others, services) = ([], [], 0) }
-        return clients + others.map(\.waiting)
+        defer { (endings, clients, others, services) = ([], [], [], 0) }
+        return endings + clients + others.map(\.waiting)
     }
 
     /// Closes the queue if nobody has the turn.
