@@ -624,10 +624,13 @@ class NavigationSession {
             }
             if (isOver())
                 return;
-            const mayBeOurs = reason !== undefined && ["token-replaced", "unauthorized"].includes(reason);
-            if (mayBeOurs && (await this.#hasReplaced(token, signal) || await this.#renew(token)))
-                continue;
-            if (reason !== undefined && !(mayBeOurs && this.#isOpen))
+            if (reason !== undefined && ["token-replaced", "unauthorized"].includes(reason)) {
+                if (await this.#hasReplaced(token, signal) || await this.#renew(token))
+                    continue;
+                if (isOver())
+                    return;
+            }
+            if (reason !== undefined)
                 return this.#end(reason, problem);
             const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
             const report = (waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
@@ -790,20 +793,20 @@ class NavigationSession {
             const isReplaced = async () => this.token !== token || !isOfTap && await this.#hasReplaced(token, more.signal) || this.#renew(token);
             if (isRefused && await isReplaced())
                 return this.#send(method, suffix, { query, ...more, key });
-            if (error instanceof Problem && (isOfTap || !isRefused || !this.#isOpen))
+            // Unless the caller has stopped waiting for what became of an event: that may have replaced the token.
+            const isUnclear = isRefused && !isOfTap && this.#saved.tap !== undefined;
+            if (error instanceof Problem && !isUnclear)
                 this.#end(endOf(error), error);
             throw error;
         }
     }
-    /** Whether it is unknown what became of an event: it may have replaced the token. */
-    get #isOpen() { return this.#saved.tap !== undefined; }
-    /** Whether an event of this client has put another token in the place of this one. */
+    /** Whether an event of this client has put another token in the place of this one. Waits until that is known. */
     async #hasReplaced(stale, signal) {
         await this.#posted; // Its answer may have the new token.
-        while (this.token === stale && this.#isOpen && !this.ended && !signal?.aborted) {
+        while (this.token === stale && this.#saved.tap !== undefined && !this.ended && !signal?.aborted) {
             this.#settleOpen();
             await this.#posted;
-            if (this.#isOpen)
+            if (this.#saved.tap !== undefined)
                 await pause(1, 0, () => { }, signal);
         }
         return this.token !== stale;

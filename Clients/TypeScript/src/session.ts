@@ -271,9 +271,11 @@ export class NavigationSession {
         if (error instanceof Problem || error instanceof ForeignAnswer) status = error.status;
       }
       if (isOver()) return;
-      const mayBeOurs = reason !== undefined && ["token-replaced", "unauthorized"].includes(reason);
-      if (mayBeOurs && (await this.#hasReplaced(token, signal) || await this.#renew(token))) continue;
-      if (reason !== undefined && !(mayBeOurs && this.#isOpen)) return this.#end(reason, problem);
+      if (reason !== undefined && ["token-replaced", "unauthorized"].includes(reason)) {
+        if (await this.#hasReplaced(token, signal) || await this.#renew(token)) continue;
+        if (isOver()) return;
+      }
+      if (reason !== undefined) return this.#end(reason, problem);
       const longest = Math.min(this.#retry * 2 ** failures++ / 1000, 15), seconds = longest * (0.5 + Math.random() / 2);
       const report = (waiting: Waiting) => tell(this.#options.onConnection, false, { ...waiting, problem });
       if (!isHidden()) await pause(problem?.retryAfter ?? seconds, status, report, signal);
@@ -419,21 +421,20 @@ export class NavigationSession {
       const isReplaced = async () =>
         this.token !== token || !isOfTap && await this.#hasReplaced(token, more.signal) || this.#renew(token);
       if (isRefused && await isReplaced()) return this.#send(method, suffix, { query, ...more, key });
-      if (error instanceof Problem && (isOfTap || !isRefused || !this.#isOpen)) this.#end(endOf(error), error);
+      // Unless the caller has stopped waiting for what became of an event: that may have replaced the token.
+      const isUnclear = isRefused && !isOfTap && this.#saved.tap !== undefined;
+      if (error instanceof Problem && !isUnclear) this.#end(endOf(error), error);
       throw error;
     }
   }
 
-  /** Whether it is unknown what became of an event: it may have replaced the token. */
-  get #isOpen(): boolean { return this.#saved.tap !== undefined; }
-
-  /** Whether an event of this client has put another token in the place of this one. */
+  /** Whether an event of this client has put another token in the place of this one. Waits until that is known. */
   async #hasReplaced(stale: string, signal?: AbortSignal): Promise<boolean> {
     await this.#posted; // Its answer may have the new token.
-    while (this.token === stale && this.#isOpen && !this.ended && !signal?.aborted) {
+    while (this.token === stale && this.#saved.tap !== undefined && !this.ended && !signal?.aborted) {
       this.#settleOpen();
       await this.#posted;
-      if (this.#isOpen) await pause(1, 0, () => {}, signal);
+      if (this.#saved.tap !== undefined) await pause(1, 0, () => {}, signal);
     }
     return this.token !== stale;
   }

@@ -19,8 +19,7 @@ import TestSupport
     static func pair(
         _ client: Client, _ body: String, _ headers: [String: String] = [:], from address: Int = 1
     ) async throws -> Answer {
-        var headers = headers
-        headers["Content-Type"] = "application/json"
+        var headers = ["Content-Type": "application/json"].merging(headers) { $1 }
         headers["X-Forwarded-For"] = "192.0.2.\(address)"
         return try await client.connection.request("POST", "/v1/pairings", headers: headers, body: Data(body.utf8))
     }
@@ -106,6 +105,19 @@ import TestSupport
         #expect(refused.headers["retry-after"] == "12")
         #expect(refused.headers["ratelimit"] == #""pairings";r=0;t=60"#)
         #expect(try await PairingTests.pair(client, #"{"code":"\#(code)"}"#, from: 2).status == 201)
+    }
+
+    @Test func `what is refused for its form or origin is no try`() async throws {
+        let client = try await PairingTests.client()
+        let code = try await PairingTests.code(client)
+
+        for _ in 1...6 {
+            let page = ["Content-Type": "text/plain", "Origin": "https://other.example"]
+            try await PairingTests.pair(client, #"{"code":"00000000"}"#, page).expect(415, "not-json-type")
+            try await PairingTests.pair(client, #"{"cod"#).expect(400, "invalid-json")
+        }
+
+        #expect(try await PairingTests.pair(client, #"{"code":"\#(code)"}"#).status == 201)
     }
 
     @Test func `all addresses together may try 70 wrong codes in a minute`() async throws {

@@ -165,6 +165,27 @@ import Testing
         #expect(throws: SessionError.ended) { try session.state() }
     }
 
+    @Test func `a device is revoked before its events that wait`() async throws {
+        let gate = Gate()
+        let host = host()
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        let paired = try await host.pair(try await session.openPairing(label: nil).code.text)
+        let device = try await host.session(paired.id, token: paired.token.text)
+
+        try await Gate.$current.withValue(gate) {
+            let first = Task.immediate { try await device.apply(PostedEvent("wait", payload: 1)) }
+            let second = Task.immediate { try await device.apply(PostedEvent("pass", payload: 2)) }
+            try await eventually { gate.waitingCount == 1 }
+            let revoked = Task.immediate { try await session.revokeToken(2) }
+            gate.open()
+
+            _ = try await first.value
+            #expect(SessionHostTests.passed(try await revoked.value) == [1])
+            await #expect(throws: SessionError.unauthorized) { try await second.value }
+        }
+    }
+
     @Test func `an event to an evicted session counts once against the rate limit`() async throws {
         let host = host(liveLimit: 1) { $0.eventRate = 2 }
         let created = try await host.create()

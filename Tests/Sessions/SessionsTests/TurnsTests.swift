@@ -56,6 +56,14 @@ import Testing
         #expect(served == ["first", "second", "c", "e"])
     }
 
+    @Test func `clients go on, however many want to take something away`() async {
+        let line = Line()
+        #expect(line.wait("c", as: .client, limit: 1))
+        for number in 1...20 { #expect(line.wait("x\(number)", as: .ending, limit: 0)) }
+
+        #expect(await line.serve(21).firstIndex(of: "c") == 8)
+    }
+
     @Test func `others go on, however many clients wait`() async {
         let line = Line()
         #expect(line.wait("e", as: .own, limit: .max))

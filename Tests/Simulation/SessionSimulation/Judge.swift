@@ -510,7 +510,8 @@ final class Judge {
                     ($0.pending.due ?? now, $0.pending.number) < ($1.pending.due ?? now, $1.pending.number)
                 }), let due = timer.pending.due, let expiresAt = record.expiresAt, due < expiresAt
             else { continue }
-            let since = max(due.milliseconds, walk.calmSince, account.last.time.milliseconds)
+            // After a failure of the store it is tried again within two seconds.
+            let since = max(due.milliseconds, walk.calmSince + 1000, account.last.time.milliseconds)
             guard time - since > 1000, let state = walk.navigation(of: account) else { continue }
             // One that fails is tried again, later and later.
             guard case .success? = walk.result(of: .timer(timer.pending.number), on: state, account, showsErrors: false)

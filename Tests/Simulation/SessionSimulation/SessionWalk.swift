@@ -244,8 +244,10 @@ extension SessionWalk {
         calmSince = scheduler.time
         let before = ledger.accounts.map { $0.versions.last?.effects ?? [] }
         // Longer than two attempts of an effect that hangs, and six of its outcome.
+        let overloads = table.overloads
         scheduler.advance(by: 130_000)
-        if setup.room == 0 {
+        // What is refused for lack of capacity is tried for as long as the server runs.
+        if setup.room == 0, table.overloads == overloads {
             for (account, effects) in zip(ledger.accounts, before) where !account.isForgotten {
                 guard account.end(at: scheduler.now) == nil, navigation(of: account) != nil else { continue }
                 if !account.last.effects.isDisjoint(with: effects) {

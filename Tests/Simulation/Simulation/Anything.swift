@@ -447,7 +447,10 @@ extension Actor {
         case .conduct:
             me.conduct = Table.current.number(of: command.conduct)
             return nil
-        case .refuse: throw number % 2 == 0 ? SignalNotAccepted() as any Error : Overloaded()
+        case .refuse where number % 2 == 0: throw SignalNotAccepted()
+        case .refuse:
+            Table.current.noteOverload()
+            throw Overloaded()
         default: throw Oddity()
         }
         return issued

@@ -24,6 +24,7 @@ package final class Table: Sendable {
         var tags = 0
         /// Whether what a coordinator that is gone has asked for was dropped.
         var hasDropped = false
+        var overloads = 0
         /// The coordinators that were called as they were afterwards, by their names.
         var last: [String: Me] = [:]
     }
@@ -110,6 +111,11 @@ package final class Table: Sendable {
     func guards(_ name: String) -> Bool? { state.withLock { $0.last[name]?.guards } }
 
     var hasDropped: Bool { state.withLock { $0.hasDropped || $0.open.contains { !$0.issued.isEmpty } } }
+
+    /// How often a coordinator has had no capacity.
+    package var overloads: Int { state.withLock { $0.overloads } }
+
+    func noteOverload() { state.withLock { $0.overloads += 1 } }
 
     var heard: [Heard] { state.withLock { $0.heard } }
 

@@ -642,16 +642,14 @@ public actor NavigationSession {
                 let isRefused = problem.status == 401 && call.isOfSession
                 if isRefused, saved.token != token { continue }
                 if isRefused, !call.isAbout(event: saved.event), await hasReplaced(token) { continue }
-                if !isRefused || call.isAbout(event: saved.event) {
-                    if let end = problem.end {
-                        if call.isOfSession { finish(end) }
-                        throw call.isOfSession ? .ended(end) : .refused(problem)
-                    }
-                    guard problem.isTemporary || problem.status == 504 && !hasRepeatedSlow else {
-                        throw .refused(problem)
-                    }
-                    if problem.status == 504 { hasRepeatedSlow = true }
+                let mayBeReplaced = isRefused && !call.isAbout(event: saved.event)
+                if let end = problem.end, !mayBeReplaced {
+                    if call.isOfSession { finish(end) }
+                    throw call.isOfSession ? .ended(end) : .refused(problem)
                 }
+                let isRepeated = problem.isTemporary || problem.status == 504 && !hasRepeatedSlow || mayBeReplaced
+                guard isRepeated else { throw .refused(problem) }
+                if problem.status == 504 { hasRepeatedSlow = true }
                 pause = max(problem.retryAfter ?? .zero, pause)
             } catch {
                 // Nobody has answered, or a gateway has: it is unknown what the server has done.

@@ -73,7 +73,8 @@ public struct AuthorizedSession: Sendable {
         }
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
         let answer = applied.asksFirst ? nil : once?.stored(applied, for: token)
-        if applied.state !== before || answer != nil {
+        let hasChange = applied.state !== before || answer != nil
+        if hasChange {
             do throws(SessionError) {
                 let isCommitted = try await host.commit(applied, after: before, at: now, keeping: answer, of: live)
                 guard isCommitted else { return .outdated }
@@ -83,7 +84,7 @@ public struct AuthorizedSession: Sendable {
             }
         }
         if let pairing = applied.pairing { await give(pairing, to: applied.token?.digest ?? token) }
-        if applied.state === before, answer == nil { return .unchanged(.applied(applied)) }
+        guard hasChange else { return .unchanged(.applied(applied)) }
         guard let answer else { return .committed(.applied(applied)) }
         return .committed(
             .answered(

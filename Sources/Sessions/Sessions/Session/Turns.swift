@@ -1,8 +1,7 @@
 internal import Synchronization
 
 /// Lets one caller at a time through: who takes something away first, then clients before others, each in order of
-/// arrival. Used under its owner's lock; waiting
-/// callers are resumed after the lock is released.
+/// arrival. Used under its owner's lock; waiting callers are resumed after the lock is released.
 struct Turns {
     enum Entry: Sendable {
         /// The caller has the turn, and must give it back by `leave`.
@@ -27,8 +26,8 @@ struct Turns {
 
     typealias Waiting = CheckedContinuation<Entry, Never>
 
-    /// How many clients get the turn in a row while others wait.
-    private static let clientsInARow = 8
+    /// How many callers of one kind get the turn in a row while others wait.
+    private static let limitInARow = 8
 
     private var isTaken = false
     private var isClosed = false
@@ -36,6 +35,8 @@ struct Turns {
     private var clients: [Waiting] = []
     private var others: [(caller: Caller, waiting: Waiting)] = []
     private var services = 0
+    /// How many callers that take something away have got the turn in a row.
+    private var endingsSince = 0
     /// How many clients have got the turn while others waited, since one of these had it.
     private var clientsSince = 0
     /// How many callers have got the turn since somebody last had it without having to wait.
@@ -79,8 +80,13 @@ struct Turns {
     }
 
     private mutating func next() -> Waiting? {
-        if !endings.isEmpty { return endings.removeFirst() }
-        if !clients.isEmpty, others.isEmpty || clientsSince < Turns.clientsInARow {
+        // Those that are refused come for nothing, and as often as somebody likes.
+        if !endings.isEmpty, endingsSince < Turns.limitInARow || clients.isEmpty && others.isEmpty {
+            endingsSince += 1
+            return endings.removeFirst()
+        }
+        endingsSince = 0
+        if !clients.isEmpty, others.isEmpty || clientsSince < Turns.limitInARow {
             clientsSince = others.isEmpty ? 0 : clientsSince + 1
             return clients.removeFirst()
         }
