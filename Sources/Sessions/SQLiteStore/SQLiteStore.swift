@@ -110,7 +110,8 @@ public final class SQLiteStore: WritableStore {
         }
         directory.rememberFiles()
         writer = CommitQueue(
-            journalWriter, tail, reader, troubles, doesChoresWhenQuiet: compactsWhenQuiet, failed: failed)
+            journalWriter, tail, reader, DiskReserve(in: directory), troubles, doesChoresWhenQuiet: compactsWhenQuiet,
+            failed: failed)
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()

@@ -88,14 +88,62 @@ extension Faults {
 
         @Test(.enabled(if: canMount)) func `a full disk refuses events, serves reads, and recovers`() async throws {
             let directory = TemporaryDirectory()
-            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
+            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", directory.path) == 0)
             defer { umount2(directory.path, CInt(MNT_DETACH)) }
             let ballast = directory.path + "/ballast"
-            try Data(count: 1_000_000).write(to: URL(filePath: ballast))
+            try Data(count: 4_000_000).write(to: URL(filePath: ballast))
 
             try await DiskTests.fill(directory.path) { _ in
                 try FileManager.default.removeItem(atPath: ballast)
             }
+        }
+
+        @Test(.enabled(if: canMount))
+        func `on a full disk sessions end and are forgotten, and devices are revoked`() async throws {
+            let directory = TemporaryDirectory()
+            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", directory.path) == 0)
+            defer { umount2(directory.path, CInt(MNT_DETACH)) }
+            let server = try await ServerUnderTest(directory: directory.path)
+            let client = BlockingClient(port: server.port)
+            let session = try SessionUnderTest(client)
+            let opened = try #require(client.call("POST", "\(session.path)/pairings", token: session.token, body: "{}"))
+            let code = try #require(opened.member("code"))
+            let paired = try #require(client.call("POST", "/v1/pairings", body: #"{"code":"\#(code)"}"#))
+            let device = try #require(paired.member("token"))
+            let others = try (1...500).map { _ in try SessionUnderTest(client) }
+            // Another program takes all room.
+            let ballast = directory.path + "/ballast"
+            _ = try await DiskTests.run("dd", "if=/dev/zero", "of=\(ballast)", "bs=512", "status=none")
+            var value = 1
+            while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
+            #expect(try #require(session.post(value, key: "refused", client)).text.contains("storage-full"))
+
+            #expect(client.call("DELETE", "\(session.path)/tokens/2", token: session.token)?.status == 204)
+            #expect(client.call("GET", session.path, token: device)?.status == 401)
+            let (ended, rest) = (others.prefix(others.count - 3), others.suffix(3))
+            for other in ended {
+                try waitUntil { client.call("DELETE", other.path, token: other.token)?.status == 204 }
+            }
+            client.disconnect()
+            try await server.stop()
+            let store = "sqlite:\(directory.path)/store"
+            for command in ["end", "purge"] {
+                let last = try #require(command == "end" ? rest.first : rest.last)
+                let result = try await Program.coordinatord("sessions", command, last.id, "--store", store).exit()
+                #expect(result.code == 0, "\(result.errors)")
+            }
+            try await server.restart()
+            let again = BlockingClient(port: server.port)
+
+            #expect(again.call("GET", session.path, token: device)?.status == 401)
+            for (position, other) in rest.enumerated() {
+                #expect(again.call("GET", other.path, token: other.token)?.status == [410, 200, 401][position])
+            }
+            try FileManager.default.removeItem(atPath: ballast)
+            try await eventually { try session.postAndRemember(value, key: "accepted", again) }
+            #expect(try #require(again.call("GET", "/readyz")).text.contains("full") == false)
+            again.disconnect()
+            try await server.stop()
         }
 
         /// How much still fits into the existing pages depends on the other sessions.

@@ -75,7 +75,8 @@ import TestSupport
 
     @Test func `what is no backup is not restored, and nothing is created`() async throws {
         _ = try await prepare()
-        let cut = "\(path)/cut", flipped = "\(path)/flipped", text = "\(path)/text"
+        let cut = "\(path)/cut", flipped = "\(path)/flipped", text = "\(path)/text", pipe = "\(path)/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
         let bytes = try Data(contentsOf: URL(filePath: backup))
         try bytes.dropLast(5000).write(to: URL(filePath: cut))
         var changed = bytes
@@ -92,7 +93,8 @@ import TestSupport
         }
 
         for (file, code) in unchecked + [
-            (cut, 65), (flipped, 65), (text, 65), ("\(path)/store/sessions.sqlite", 65), ("\(path)/missing", 66),
+            (cut, 65), (flipped, 65), (text, 65), (pipe, 65),
+            ("\(path)/store/sessions.sqlite", 65), ("\(path)/missing", 66),
         ] {
             let result = try await storage.run("restore", file, store: elsewhere)
             #expect(Int(result.code) == code && result.output == "", "\(file): \(result)")

@@ -341,6 +341,18 @@ import Testing
         await store.close()
     }
 
+    @Test func `a table that another program has locked makes the store not ready until it is free`() async throws {
+        let database = try await Database()
+        let store = try await database.open(limits: .standard)
+
+        try await database.whileLocked("LOCK TABLE journal") {
+            try await eventually { store.condition.failure?.contains("no answer in time") == true }
+        }
+
+        try await eventually { store.condition.failure == nil }
+        await store.close()
+    }
+
     @Test func `deadlocks and time-outs are tried again, and a full disk is reported`() async throws {
         let database = try await Database()
         let store = try await database.open()

@@ -27,7 +27,10 @@ struct StoreCopies {
     /// A file that `backup` has written.
     func backup(_ file: String) throws -> CopySource {
         try CopySource(file, as: .store, "restore", { .cannotRestore(file, $0) }) {
-            guard access(file, F_OK) == 0 || errno != ENOENT else { throw SQLiteStoreError.missing }
+            var info = stat()
+            let isThere = stat(file, &info) == 0
+            guard isThere || errno != ENOENT else { throw SQLiteStoreError.missing }
+            guard !isThere || info.st_mode & S_IFMT == S_IFREG else { throw SQLiteStoreError.damaged("it is no file") }
             guard try StoreSnapshot.isBackup(file) else {
                 throw SQLiteStoreError.damaged("it has not the form of a backup")
             }

@@ -247,11 +247,13 @@ final class Upkeep: Sendable {
     private func checkCommits(_ link: DatabaseLink) {
         let values = CommitStatement.values([], lane: 0, n: 0, generation: store.generation, store)
         var refusal: String?
+        let (start, limit) = (ContinuousClock.now, Duration.seconds(5))
         do throws(PostgresError) {
-            _ = try link.run(CommitStatement.trial, values, within: .seconds(5))
+            _ = try link.run(CommitStatement.trial, values, within: limit)
         } catch {
+            let isLate = .now - start >= limit
             // Others say nothing about the next commit.
-            guard let reason = Upkeep.refusal(error) else { return }
+            guard let reason = Upkeep.refusal(error) ?? (isLate ? Upkeep.late : nil) else { return }
             refusal = reason
         }
         let before = state.withLock { state in
@@ -261,6 +263,8 @@ final class Upkeep: Sendable {
         guard refusal != before else { return }
         store.report(refusal.map { "nothing can be committed: \($0)" } ?? "commits succeed again", false)
     }
+
+    private static let late = "no answer in time, as if another program had locked a table"
 
     /// Why every commit is refused: a table or a column is missing, or the role has not the rights on it.
     ///

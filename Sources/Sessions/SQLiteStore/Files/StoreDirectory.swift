@@ -19,6 +19,8 @@ final class StoreDirectory: Sendable {
     var marker: String { StoreDirectory.marker(in: path) }
     static func marker(in path: String) -> String { "\(path)/sessions.damaged" }
     var hasDamageMarker: Bool { access(marker, F_OK) == 0 }
+    /// See `DiskReserve`.
+    var reserve: String { "\(path)/reserve" }
     /// Where a database is made, see `StoreDraft`.
     var draft: String { database + ".new" }
     /// Holds a copy of the store's secret, which cannot be derived from the journal.
@@ -117,9 +119,10 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Whether the disk has room for a few commits: tried with a file that is as long as the store's own ones, because
-    /// what is free need not be free for this user, and a process may be allowed files of a certain length only.
-    var hasDiskRoom: Bool {
+    /// Whether the disk has room for a few commits beside the reserve: tried with a file that is as long as the store's
+    /// own ones, because what is free need not be free for this user, and a process may be allowed files of a certain
+    /// length only.
+    func hasDiskRoom(beside reserve: DiskReserve) -> Bool {
         let trial = "\(path)/room"
         let file = open(trial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { return false }
@@ -127,7 +130,8 @@ final class StoreDirectory: Sendable {
             unlink(trial)
             Glibc.close(file)
         }
-        return posix_fallocate(file, off_t(max(sizes.database, sizes.log)), 1 << 20) == 0
+        let size = 1 << 20 + (reserve.isSpent ? reserve.size : 0)
+        return posix_fallocate(file, off_t(max(sizes.database, sizes.log)), off_t(size)) == 0
     }
 
     /// Bytes of the database and of its log; 0 of a file that is missing.

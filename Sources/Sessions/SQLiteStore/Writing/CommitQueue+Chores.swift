@@ -32,7 +32,7 @@ extension CommitQueue {
                 try writer.doChores(of: CommitQueue.choreSize, tail)
                 if hasWaitingCommits { return }
             }
-            while try writer.giveBackPages(tail) {
+            while try giveBackPages(of: writer) {
                 if hasWaitingCommits { return }
                 try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
             }
@@ -63,6 +63,10 @@ extension CommitQueue {
         }
     }
 
+    private func giveBackPages(of writer: JournalWriter) throws(CommitFailure) -> Bool {
+        try writer.giveBackPages(tail, keepsSpare: !reserve.withLock(\.isSpent))
+    }
+
     private func noteSize(of writer: JournalWriter) {
         if let used = writer.usedBytes { usedBytes.store(used, ordering: .relaxed) }
     }
@@ -71,7 +75,11 @@ extension CommitQueue {
     /// complete.
     private func runChore(_ chore: (JournalWriter) throws(CommitFailure) -> Void) {
         do throws(CommitFailure) {
-            try withWriter { writer throws(CommitFailure) in try chore(writer) }
+            try withWriter(mayUseReserve: true) { writer throws(CommitFailure) in
+                // Otherwise the log would take the room that the file needs to grow.
+                if reserve.withLock(\.isSpent) { try writer.checkpoint(from: 0, reader) }
+                try chore(writer)
+            }
         } catch {
             if case .unavailable(let reason) = handle(error) { troubles.report(.chore(reason)) }
         }
@@ -82,7 +90,7 @@ extension CommitQueue {
     /// Checks whether commits are possible, in case none has been tried for a while. Call now and then.
     ///
     /// - Parameter hasRoom: whether the disk has room, asked only if the last commit had none.
-    func probe(_ hasRoom: @escaping @Sendable () -> Bool) {
+    func probe(_ hasRoom: @escaping @Sendable (DiskReserve) -> Bool) {
         queue.async {
             guard self.state.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
@@ -90,7 +98,7 @@ extension CommitQueue {
                     try writer.probe(self.tail)
                     self.noteSize(of: writer)
                     self.troubles.noteLog(writer.logBytes)
-                    if self.troubles.isFull, try writer.hasRoom, hasRoom() { self.troubles.setFull(false) }
+                    if self.troubles.isFull, try writer.hasRoom { self.findRoom(hasRoom) }
                 }
                 self.troubles.logRoom()
                 self.troubles.recover()
@@ -100,9 +108,18 @@ extension CommitQueue {
             }
             // A store that is never quiet gives back free pages, too.
             self.runChore { writer throws(CommitFailure) in
-                if try writer.giveBackPages(self.tail) { self.scheduleChores() }
+                if try self.giveBackPages(of: writer) { self.scheduleChores() }
             }
         }
+    }
+
+    private func findRoom(_ hasRoom: (DiskReserve) -> Bool) {
+        let isFound = reserve.withLock { reserve in
+            guard hasRoom(reserve) else { return false }
+            if reserve.isSpent { reserve.fill() }
+            return !reserve.isSpent
+        }
+        if isFound { troubles.setFull(false) }
     }
 
     /// - Parameter clock: in milliseconds since 1970.
@@ -131,7 +148,7 @@ extension CommitQueue {
 
     private func sweepSome(at now: Int, _ count: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
         do throws(CommitFailure) {
-            let swept = try withWriter { writer throws(CommitFailure) in
+            let swept = try withWriter(mayUseReserve: true) { writer throws(CommitFailure) in
                 try writer.sweep(at: now, limit: count, tail)
             }
             sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
@@ -146,7 +163,7 @@ extension CommitQueue {
     ///
     /// - Returns: whether the session existed.
     func forget(_ id: SessionID) async throws(StoreError) -> Bool {
-        try await run { writer throws(CommitFailure) in
+        try await run(mayUseReserve: true) { writer throws(CommitFailure) in
             try writer.compactAll(self.tail)
             let isKnown = try writer.forget(id, self.tail)
             if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
@@ -156,7 +173,7 @@ extension CommitQueue {
 
     /// Runs something on the writer's thread, once the batch that is being written is done.
     func run<Value: Sendable>(
-        _ body: @escaping @Sendable (JournalWriter) throws(CommitFailure) -> Value
+        mayUseReserve: Bool = false, _ body: @escaping @Sendable (JournalWriter) throws(CommitFailure) -> Value
     ) async throws(StoreError) -> Value {
         interruptions.add(1, ordering: .relaxed)
         let outcome: Result<Value, CommitFailure> = await withCheckedContinuation { continuation in
@@ -164,7 +181,9 @@ extension CommitQueue {
                 self.interruptions.subtract(1, ordering: .relaxed)
                 continuation.resume(
                     returning: Result { () throws(CommitFailure) in
-                        try self.withWriter { writer throws(CommitFailure) in try body(writer) }
+                        try self.withWriter(mayUseReserve: mayUseReserve) { writer throws(CommitFailure) in
+                            try body(writer)
+                        }
                     })
             }
         }
@@ -180,7 +199,7 @@ extension CommitQueue {
                     // What cannot be compacted now is compacted when the store is opened again.
                     try? writer?.compactAll(self.tail)
                     for _ in 0..<CommitQueue.lastVacuums {
-                        guard (try? writer?.giveBackPages(self.tail)) == true else { break }
+                        guard let writer, (try? self.giveBackPages(of: writer)) == true else { break }
                     }
                     writer?.close(self.tail)
                     writer = nil

@@ -35,6 +35,7 @@ final class CommitQueue: Sendable {
     let writer: Mutex<JournalWriter?>
     let tail: SharedTail
     let reader: ReadQueue
+    let reserve: Mutex<DiskReserve>
     let sessionCount: Atomic<Int>
     /// How much of the limit of its size is used, as `probe` has seen it last.
     let usedBytes: Atomic<Int>
@@ -46,14 +47,15 @@ final class CommitQueue: Sendable {
     let interruptions = Atomic(0)
 
     init(
-        _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ troubles: StoreTroubles,
-        doesChoresWhenQuiet: Bool, failed: @escaping @Sendable (String) -> Void
+        _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ reserve: DiskReserve,
+        _ troubles: StoreTroubles, doesChoresWhenQuiet: Bool, failed: @escaping @Sendable (String) -> Void
     ) {
         self.sessionCount = Atomic(writer.sessionCount)
         self.usedBytes = Atomic(writer.usedBytes ?? 0)
         self.writer = Mutex(writer)
         self.tail = tail
         self.reader = reader
+        self.reserve = Mutex(reserve)
         self.troubles = troubles
         self.doesChoresWhenQuiet = doesChoresWhenQuiet
         self.failed = failed
@@ -124,10 +126,14 @@ final class CommitQueue: Sendable {
 
     private func serve(_ waiting: [Waiting]) {
         let changes = waiting.flatMap(\.changes)
+        let takesAway = changes.allSatisfy(\.takesAway)
+        guard takesAway || !reserve.withLock(\.isSpent) else { return serveFull(waiting) }
         let conflicts: [Int: CommitConflict]
         let start = MonotonicTime.nanoseconds
         do throws(CommitFailure) {
-            conflicts = try withWriter { writer throws(CommitFailure) in try writer.commit(changes, tail) }
+            conflicts = try withWriter(mayUseReserve: takesAway) { writer throws(CommitFailure) in
+                try writer.commit(changes, tail)
+            }
         } catch {
             if case .damaged(let damaged) = error { return serve(waiting, but: damaged) }
             let storeError = handle(error)
@@ -138,7 +144,7 @@ final class CommitQueue: Sendable {
         }
         measures.add(changes: changes.count, in: MonotonicTime.nanoseconds - start)
         troubles.recover()
-        if !changes.allSatisfy(\.makesRoom) { troubles.setFull(false) }
+        if !takesAway { troubles.setFull(false) }
         let created = changes.indices.count { changes[$0].expected.version == 0 && conflicts[$0] == nil }
         sessionCount.add(created, ordering: .relaxed)
         var position = 0
@@ -169,21 +175,27 @@ final class CommitQueue: Sendable {
         if !others.isEmpty { serve(others) }
     }
 
-    /// Refuses the commits, because there is no room, but tries those that only end sessions on their own.
+    /// Refuses the commits, because there is no room, but tries those that only take something away on their own.
     private func serveFull(_ waiting: [Waiting]) {
-        let ends = waiting.filter { $0.changes.allSatisfy(\.makesRoom) }
+        let ends = waiting.filter { $0.changes.allSatisfy(\.takesAway) }
         let isAll = ends.count == waiting.count
         troubles.setFull(true)
-        for one in waiting where isAll || !one.changes.allSatisfy(\.makesRoom) { one.completion(.failure(.full)) }
+        // Some of them may fit.
+        if isAll, waiting.count > 1 {
+            for one in waiting { serve([one]) }
+            return
+        }
+        for one in waiting where isAll || !one.changes.allSatisfy(\.takesAway) { one.completion(.failure(.full)) }
         if !isAll, !ends.isEmpty { serve(ends) }
         makeRoom()
     }
 
     /// Does the chores that cannot wait for a quiet moment.
     private func doUrgentChores() throws(CommitFailure) {
-        try withWriter { writer throws(CommitFailure) in
+        try withWriter(mayUseReserve: true) { writer throws(CommitFailure) in
+            let limit = reserve.withLock(\.tailLimit)
             let isMuch = tail.withLock {
-                $0.recentCount >= JournalWriter.compactionRows || $0.recentSize >= JournalWriter.compactionBytes
+                $0.recentCount >= limit || $0.recentSize >= JournalWriter.compactionBytes
             }
             // The rows that the last round has dropped are deleted first.
             if isMuch, !writer.hasChores { beginRound(writer) }
@@ -191,7 +203,25 @@ final class CommitQueue: Sendable {
         }
     }
 
+    /// - Parameter mayUseReserve: whether it is done with the room that is set aside, if there is no other. Then the log is
+    ///   first copied into the file, so that it begins anew in the room that it has.
     func withWriter<Value>(
+        mayUseReserve: Bool = false, _ body: (JournalWriter) throws(CommitFailure) -> sending Value
+    ) throws(CommitFailure) -> Value {
+        do throws(CommitFailure) {
+            return try withOpenWriter(body)
+        } catch {
+            guard mayUseReserve, case .refused(.full) = error else { throw error }
+            reserve.withLock { $0.spend() }
+            troubles.setFull(true)
+            return try withOpenWriter { writer throws(CommitFailure) in
+                try writer.checkpoint(from: 0, reader)
+                return try body(writer)
+            }
+        }
+    }
+
+    private func withOpenWriter<Value>(
         _ body: (JournalWriter) throws(CommitFailure) -> sending Value
     ) throws(CommitFailure) -> Value {
         try writer.withLock { writer throws(CommitFailure) in

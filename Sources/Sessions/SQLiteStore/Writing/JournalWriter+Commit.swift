@@ -19,7 +19,7 @@ extension JournalWriter {
     /// - Returns: the conflicts, by the positions of the changes.
     func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
         let current = try versions(of: changes, tail)
-        guard try hasRoom || changes.allSatisfy(\.makesRoom) else { throw .refused(.full) }
+        guard try hasRoom || changes.allSatisfy(\.takesAway) else { throw .refused(.full) }
         if isMarkedClosed { try mark(isClosed: false, tail) }
         var conflicts: [Int: CommitConflict] = [:]
         var places: [(SessionID, Place)] = []

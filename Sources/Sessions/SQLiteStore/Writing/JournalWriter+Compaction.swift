@@ -275,11 +275,12 @@ extension JournalWriter {
 
     /// Gives a few free pages back to the system, if there are many.
     ///
+    /// - Parameter keepsSpare: whether free pages are kept for the next commits.
     /// - Returns: whether there may be more to give back.
-    func giveBackPages(_ tail: SharedTail) throws(CommitFailure) -> Bool {
+    func giveBackPages(_ tail: SharedTail, keepsSpare: Bool) throws(CommitFailure) -> Bool {
         do throws(SQLiteError) {
             let (free, used) = (try freePages, try usedPages)
-            guard free > max(JournalWriter.sparePages, used / 4) else { return false }
+            guard free > (keepsSpare ? max(JournalWriter.sparePages, used / 4) : 0) else { return false }
         } catch {
             throw .refused(StoreError(error))
         }

@@ -275,11 +275,13 @@ extension JournalWriter {
     var logBytes: Int { database.logPages * PageChecksum.pageSize }
 
     /// - Parameter reader: paused while the log is restarted.
+    /// - Throws: `full`, if the file cannot grow by what it lacks.
     func checkpoint(from limit: Int, _ reader: ReadQueue?) throws(CommitFailure) {
         let pages = database.logPages
         // The log has been restarted.
         if pages < copiedPages { copiedPages = 0 }
         guard pages - copiedPages > limit else { return }
+        let copiedBefore = copiedPages
         copiedPages = pages
         do throws(SQLiteError) {
             guard pages > JournalWriter.restartedLogLimit, let reader else { return try database.checkpoint() }
@@ -291,6 +293,10 @@ extension JournalWriter {
         } catch {
             // What cannot be copied stays in the log, and nothing is lost. A failed flush is a different matter.
             if error.isFailedFlush { throw .flushFailed("\(error)") }
+            if error.isNoSpace {
+                copiedPages = copiedBefore
+                throw .refused(.full)
+            }
             if error.isDamage { report(.chore("the log cannot be copied into the file: \(error)")) }
         }
     }

@@ -16,9 +16,9 @@ public final class EncodedRecord: Sendable {
     public let keptUntil: Date
     /// Whether the record is the session's end.
     public let isEnd: Bool
-    /// Whether the session is over: this is its end, or only clean-ups remain to be done. Such a record is accepted also
-    /// if the store is full, because it leads to room.
-    public let isOver: Bool
+    /// Whether the record only takes something away: a token, or the session, which is over, even if clean-ups remain to
+    /// be done. Such a record is accepted also if the store is full.
+    public let takesAway: Bool
     /// The base version of a delta record; `nil` for a full record.
     public let baseVersion: Int?
     /// What goes on after this version without a request.
@@ -28,7 +28,7 @@ public final class EncodedRecord: Sendable {
 
     private init(
         _ identity: SessionIdentity, version: Int, time: Date, keptUntil: Date, isEnd: Bool = false,
-        isEnding: Bool = false, baseVersion: Int? = nil, pending: WakeEntry = .nothing, build: Int = 0,
+        takesAway: Bool = false, baseVersion: Int? = nil, pending: WakeEntry = .nothing, build: Int = 0,
         writeMembers: (inout JSONWriter) -> Void = { _ in }
     ) {
         self.identity = identity
@@ -36,7 +36,7 @@ public final class EncodedRecord: Sendable {
         self.time = time
         self.keptUntil = keptUntil
         self.isEnd = isEnd
-        self.isOver = isEnd || isEnding
+        self.takesAway = isEnd || takesAway
         self.baseVersion = baseVersion
         self.pending = pending
         var writer = JSONWriter(capacity: 2000)
@@ -68,8 +68,9 @@ extension EncodedRecord {
         let base = state.base.flatMap { $0.version < state.version ? $0 : nil }
         let pending = WakeEntry(state.navigation, expiresAt: state.expiresAt)
         self.init(
-            state.identity, version: state.version, time: time, keptUntil: keptUntil, baseVersion: base?.version,
-            pending: pending, build: build
+            state.identity, version: state.version, time: time, keptUntil: keptUntil,
+            takesAway: transition.event == BuiltInEvent.tokenRevocation, baseVersion: base?.version, pending: pending,
+            build: build
         ) { writer in
             writer.member("expiresAt", state.expiresAt.milliseconds)
             writer.encoded(transition.encodedMembers)
@@ -101,7 +102,7 @@ extension EncodedRecord {
     convenience init(_ record: SessionRecord) {
         self.init(
             record.identity, version: record.version, time: record.time, keptUntil: record.keptUntil,
-            isEnd: record.isEnd, isEnding: record.ending != nil, pending: record.pending, build: record.build
+            isEnd: record.isEnd, takesAway: record.ending != nil, pending: record.pending, build: record.build
         ) { writer in
             guard let content = record.content else {
                 return writer.member("hasExpired", ifAny: record.hasExpired ? true : nil)

@@ -121,15 +121,15 @@ public struct EncodedChange: Sendable {
     public let expected: SessionStamp
     public let record: JournalRow?
     public let answer: JournalRow?
-    /// Whether the change is accepted also if the store is full: it leads to room.
-    public let makesRoom: Bool
+    /// Whether the change is accepted also if the store is full: it only takes something away.
+    public let takesAway: Bool
 
     public init(_ change: SessionChange) {
         id = change.id
         expected = change.expected
         record = change.record.map { JournalRow($0, isFirst: change.expected.version == 0) }
         answer = change.answer.map(JournalRow.init)
-        makesRoom = change.record?.isOver == true && change.answer == nil
+        takesAway = change.record?.takesAway == true && change.answer == nil
     }
 
     /// Whether the session ends; then no earlier version counts.
