@@ -72,7 +72,7 @@ final class Judge {
                 checkKept(answer, of: id, "signalUser")
             }
         case .nothing:
-            if case .end(let id, _) = request.call, ledger[id]?.end(at: now) == nil {
+            if case .end(let id, _, _) = request.call, ledger[id]?.end(at: now) == nil {
                 find(.kept, "a session was ended, and goes on")
             }
             if case .withdraw(let id, _, _) = request.call, let key = request.call.withdrawnKey,
@@ -83,7 +83,50 @@ final class Judge {
         case .pairing, .watching, .content: break
         }
         if case .event = request.call { checkTransitions(made, request) }
+        checkCondition(request, made, isAlone)
+        checkUsers(request, made)
         checkReadOnly(request, made)
+    }
+
+    /// What is accepted with `If-Match` was done to the version that it names.
+    private func checkCondition(_ request: Request, _ made: Made, _ isAlone: Bool) {
+        guard case .oneOf(let tags)? = request.call.condition, let id = request.call.session, let account = ledger[id]
+        else { return }
+        // An end may have two, the second one after the clean-ups.
+        let own = made.versions.filter { $0.account === account }.compactMap { made in
+            account.versions.first { $0.number == made.version.number - 1 }
+        }
+        var number = own.first { !$0.record.isOver }?.number
+        if case .preview? = request.response, isAlone { number = request.begin }
+        if let number, !tags.contains(where: { $0.version == number }) {
+            find(.order, "\(request.call.verb): done to another version than If-Match names")
+        }
+    }
+
+    /// What concerns the sessions of a user reaches no session of anybody else.
+    private func checkUsers(_ request: Request, _ made: Made) {
+        let users: Set<String>
+        switch request.call {
+        case .signalUser(let user, _, _): users = [user]
+        case .event(let id, let token, let event, _, _):
+            let own = made.versions.first { $0.account.id == id }?.version
+            // If nothing has changed, the last version is the one before.
+            let number = own.map { $0.number - 1 } ?? request.begin
+            guard let before = ledger[id]?.versions.first(where: { $0.number == number }),
+                case .success(let result)? = next(event, on: before, by: token, at: own?.time ?? now),
+                // What its effects lead to is not told apart from it.
+                !result.state.pending.contains(where: { $0.due == nil })
+            else { return }
+            users = Set(result.transition.sessionEndings.map(\.user))
+        default: return
+        }
+        for (account, version) in made.versions where account.id != request.call.session {
+            let before = account.versions.first { $0.number == version.number - 1 }?.record.identity.user
+            guard version.number > 1, before.map(users.contains) != true else { continue }
+            find(
+                .access, "\(request.call.verb): it reaches a session of another user",
+                "\(account.name): of \(before ?? "nobody"), not \(users.sorted())")
+        }
     }
 
     /// What only reads has committed nothing.
@@ -121,6 +164,7 @@ final class Judge {
                 find(.kept, "\(request.call.verb): \(word), though the store is sound", "\(error)")
             }
         case .newerApp where walk.isNewer(request.call.session): break
+        case .incompatible where !canBeShown(request): return
         case .damaged, .deadlineExceeded, .incompatible, .newerApp:
             find(.kept, "\(request.call.verb): \(word)", "\(error)")
         default: break
@@ -131,6 +175,18 @@ final class Judge {
         guard made.versions.isEmpty, made.answers.isEmpty else {
             return find(.kept, "\(request.call.verb): \(word) has changed something", "\(error)")
         }
+    }
+
+    /// Whether the present edition of the app has anything left of the version that is asked for.
+    private func canBeShown(_ request: Request) -> Bool {
+        let (id, number): (SessionID, Int?)
+        switch request.call {
+        case .past(let session, _, let version): (id, number) = (session, version)
+        case .fork(let session, _, let version, _): (id, number) = (session, version)
+        default: return true
+        }
+        let version = ledger[id]?.versions.first { $0.number == number }
+        return version.map { SessionWalk.navigation(of: $0, walk.app) != nil } ?? true
     }
 
     /// A client may ask for an event's answer with the token that the event has replaced, also while it is carried out.
@@ -220,7 +276,13 @@ final class Judge {
         else { return }
         let source = origin.versions.last { $0.number == version ?? request.begin }
         let device = origin.last.record.identity.device(of: SHA256Digest(of: token))
-        if first.record.identity.origin != id { find(.kept, "fork: of another session") }
+        let identity = first.record.identity
+        if identity.origin != id { find(.kept, "fork: of another session") }
+        if identity.createdAt != origin.last.record.identity.createdAt { find(.kept, "fork: another beginning") }
+        if first.record.expiresAt != expiry(of: identity, usedAt: first.time) { find(.kept, "fork: another expiry") }
+        if let source, identity.user != source.record.identity.user {
+            find(.access, "fork: another user")
+        }
         // If coordinators are told of what another edition lacks, that leads further.
         guard request.begin == origin.last.number, let saved = source?.record.savedState,
             let restoration = try? walk.app.restore(saved), !restoration.needsTransition,
@@ -240,7 +302,7 @@ final class Judge {
             check(state, is: kept, of: account, verb)
             let first = account.last.record.identity.access(of: SHA256Digest(of: token))?.firstVersion ?? 1
             if isAlone, version < first { find(.access, "past: a version from before the token") }
-        case .revoke(_, _, let number):
+        case .revoke(_, _, let number, _):
             check(state, isOneSince: request.begin, of: account, verb)
             if isAlone, account.last.record.identity.tokens.contains(where: { $0.number == number }) {
                 find(.access, "a token was revoked, and is there")
@@ -331,7 +393,7 @@ final class Judge {
         case .tooManyTokens: fault = tokens.count < AccessToken.limit
         case .lastToken: fault = tokens.count > 1
         case .unknownToken:
-            guard case .revoke(_, _, let number) = request.call else { return }
+            guard case .revoke(_, _, let number, _) = request.call else { return }
             fault = tokens.contains { $0.number == number }
         case .stale:
             guard case .oneOf(let tags)? = request.call.condition else {
@@ -394,26 +456,32 @@ final class Judge {
 
     /// Each version that an event has made is what the event leads to from the version before, whoever was faster.
     private func checkTransitions(_ made: Made, _ request: Request) {
-        guard case .event(let id, let token, let event, let condition, _) = request.call else { return }
+        guard case .event(let id, let token, let event, _, _) = request.call else { return }
         for (account, version) in made.versions where account.id == id && version.cause == "event" {
             guard let before = account.versions.first(where: { $0.number == version.number - 1 }),
                 !version.record.isOver, version.record.event == event.type
             else { continue }
-            if case .oneOf(let tags)? = condition, !tags.contains(where: { $0.version == before.number }) {
-                find(.order, "an event is applied to another version than If-Match names")
-            }
             switch next(event, on: before, by: token, at: version.time) {
             case .success(let result)?:
                 if result.state.encoded != version.text { find(.order, "another state than the event leads to") }
                 checkIdentity(version.record.identity, after: before.record.identity, result.transition, by: token)
+                if result.transition.tokenRotation != nil,
+                    version.record.identity.tokens.contains(where: { $0.firstVersion != version.number })
+                {
+                    find(.access, "a token that is left sees what was before the sign-in")
+                }
             case .failure(let error)?: find(.order, "an event is applied that is refused: \(Oracle.word(error))")
             case nil: find(.readable, "a version cannot be restored")
             }
-            let life = min(
-                version.time + Double(walk.setup.idle), before.record.identity.createdAt + Double(walk.setup.absolute))
-            let expected = Date(timeIntervalSince1970: life.timeIntervalSince1970.rounded(.down))
-            if version.record.expiresAt != expected { find(.kept, "an event does not prolong the session's life") }
+            if version.record.expiresAt != expiry(of: before.record.identity, usedAt: version.time) {
+                find(.kept, "an event does not prolong the session's life")
+            }
         }
+    }
+
+    private func expiry(of identity: SessionIdentity, usedAt time: Date) -> Date {
+        let life = min(time + Double(walk.setup.idle), identity.createdAt + Double(walk.setup.absolute))
+        return Date(timeIntervalSince1970: life.timeIntervalSince1970.rounded(.down))
     }
 
     /// An event changes the tokens and the user of its session as it has asked for, and not otherwise.
@@ -651,7 +719,9 @@ extension Call {
     /// Its `If-Match`.
     var condition: VersionCondition? {
         switch self {
-        case .event(_, _, _, let condition, _), .preview(_, _, _, let condition): condition
+        case .event(_, _, _, let condition, _), .preview(_, _, _, let condition),
+            .revoke(_, _, _, let condition), .end(_, _, let condition):
+            condition
         default: nil
         }
     }

@@ -236,14 +236,16 @@ package struct MoveGenerator {
         switch verb {
         case .event, .preview, .signal, .signalUser:
             move.step = step(walk, move.session ?? 0)
-            if verb == .event || verb == .preview, numbers.isOneIn(conditional) {
-                move.condition = numbers.isOneIn(3) ? 1 : 0
-            }
         case .create: move.to = numbers.below(3)
         case .repeated:
             move.to = numbers.isOneIn(4) ? 1 : nil
             move.at = numbers.below(6)
         case .past, .fork, .history: move.to = numbers.below(6)
+        default: break
+        }
+        switch verb {
+        case .event, .preview, .revoke, .end:
+            if numbers.isOneIn(conditional) { move.condition = numbers.isOneIn(3) ? 1 : 0 }
         default: break
         }
         return move

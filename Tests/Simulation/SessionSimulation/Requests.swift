@@ -18,11 +18,11 @@ enum Call: Sendable {
     case outcome(SessionID, token: String, key: String)
     case openPairing(SessionID, token: String, label: String?)
     case pair(code: String, SessionID, key: String?)
-    case revoke(SessionID, token: String, number: Int)
+    case revoke(SessionID, token: String, number: Int, VersionCondition?)
     case history(SessionID, token: String, from: Int?)
     case past(SessionID, token: String, Int)
     case fork(SessionID, token: String, Int?, key: String?)
-    case end(SessionID, token: String)
+    case end(SessionID, token: String, VersionCondition?)
     case signal(SessionID, PostedEvent, key: String)
     case signalUser(String, PostedEvent, key: String)
 
@@ -32,8 +32,8 @@ enum Call: Sendable {
         case .create, .signalUser: nil
         case .event(let id, _, _, _, _), .preview(let id, _, _, _), .read(let id, _), .content(let id, _, _),
             .wait(let id, _, _, _), .watch(let id, _), .withdraw(let id, _, _), .outcome(let id, _, _),
-            .openPairing(let id, _, _), .pair(_, let id, _), .revoke(let id, _, _), .history(let id, _, _),
-            .past(let id, _, _), .fork(let id, _, _, _), .end(let id, _), .signal(let id, _, _):
+            .openPairing(let id, _, _), .pair(_, let id, _), .revoke(let id, _, _, _), .history(let id, _, _),
+            .past(let id, _, _), .fork(let id, _, _, _), .end(let id, _, _), .signal(let id, _, _):
             id
         }
     }
@@ -44,8 +44,8 @@ enum Call: Sendable {
         case .create, .signalUser, .signal, .pair: nil
         case .event(_, let token, _, _, _), .preview(_, let token, _, _), .read(_, let token),
             .content(_, let token, _), .wait(_, let token, _, _), .watch(_, let token), .withdraw(_, let token, _),
-            .outcome(_, let token, _), .openPairing(_, let token, _), .revoke(_, let token, _),
-            .history(_, let token, _), .past(_, let token, _), .fork(_, let token, _, _), .end(_, let token):
+            .outcome(_, let token, _), .openPairing(_, let token, _), .revoke(_, let token, _, _),
+            .history(_, let token, _), .past(_, let token, _), .fork(_, let token, _, _), .end(_, let token, _):
             token
         }
     }
@@ -216,16 +216,16 @@ extension SessionHost {
             return .pairing(try await session(id, token: token).openPairing(label: label))
         case .pair(let code, _, _):
             return .created(try await pair(code, label: "tv", client: Walk.clients[1], once: once))
-        case .revoke(let id, let token, let number):
-            return .state(try await session(id, token: token).revokeToken(number))
+        case .revoke(let id, let token, let number, let condition):
+            return .state(try await session(id, token: token).revokeToken(number, if: condition))
         case .history(let id, let token, let version):
             return .history(try await session(id, token: token).history(from: version, limit: 1000))
         case .past(let id, let token, let version):
             return .state(try await session(id, token: token).past(version))
         case .fork(let id, let token, let version, _):
             return .created(try await fork(try await session(id, token: token), version: version, once: once))
-        case .end(let id, let token):
-            try await session(id, token: token).end()
+        case .end(let id, let token, let condition):
+            try await session(id, token: token).end(if: condition)
             return .nothing
         case .signal(let id, let signal, _):
             guard let once else { return .nothing }

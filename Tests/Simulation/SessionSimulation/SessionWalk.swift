@@ -362,15 +362,15 @@ extension SessionWalk {
             move.device.map { held[abs($0) % held.count] } ?? held.last { identity.opens($0.token) } ?? held[0]
         let token = holding.token
         let version = max(0, account.last.number - abs(move.to ?? 0))
+        let condition = move.condition.map { back in
+            VersionCondition.oneOf([VersionTag(account.last.number - abs(back), generation: store.generation)])
+        }
         switch move.verb {
         case .event, .preview:
             guard let state = navigation(of: account) else { return .read(id, token: token) }
             let step = move.step ?? Step(.go)
             let shown = (holding.screen, holding.alert)
             guard let event = step.event(on: state, Plain(state), table, shown: shown) else { return nil }
-            let condition = move.condition.map { back in
-                VersionCondition.oneOf([VersionTag(account.last.number - abs(back), generation: store.generation)])
-            }
             return move.verb == .event
                 ? .event(id, token: token, event, condition, key: key(move.key))
                 : .preview(id, token: token, event, condition)
@@ -384,11 +384,11 @@ extension SessionWalk {
         case .withdraw: return key(move.key ?? 0).map { .withdraw(id, token: token, key: $0) }
         case .outcome: return key(move.key ?? 0).map { .outcome(id, token: token, key: $0) }
         case .openPairing: return .openPairing(id, token: token, label: at % 2 == 0 ? "phone" : nil)
-        case .revoke: return .revoke(id, token: token, number: 1 + at % 4)
+        case .revoke: return .revoke(id, token: token, number: 1 + at % 4, condition)
         case .history: return .history(id, token: token, from: at % 2 == 0 ? nil : version)
         case .past: return .past(id, token: token, version)
         case .fork: return .fork(id, token: token, at % 2 == 0 ? nil : version, key: key(move.key))
-        case .end: return .end(id, token: token)
+        case .end: return .end(id, token: token, condition)
         default: return .read(id, token: token)
         }
     }

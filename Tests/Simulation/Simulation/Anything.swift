@@ -483,8 +483,9 @@ extension Actor {
     private mutating func tabs(_ command: Command) -> [Tab] {
         (command.tabs ?? []).map { spec in
             let badge = spec.badge.map { String(repeating: "9", count: max(0, $0)) }
-            if let look = spec.look { return Tab("t\(spec.id)", badge: badge, Actors.screen(look)) }
-            return Actors.tab("t\(spec.id)", badge, child(spec.kind, spec.conduct))
+            let id = "t\(spec.id)"
+            if let look = spec.look { return Tab(id, icon: id, badge: badge, Actors.screen(look)) }
+            return Actors.tab(id, badge, child(spec.kind, spec.conduct))
         }
     }
 }
@@ -502,7 +503,7 @@ enum Actors {
     }
 
     static func tab(_ id: String, _ badge: String?, _ child: some Actor) -> Tab {
-        Tab(id, badge: badge, starting: child)
+        Tab(id, icon: id, badge: badge, starting: child)
     }
 
     static func type(_ kind: Kind?) -> any Coordinator.Type {

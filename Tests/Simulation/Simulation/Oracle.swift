@@ -104,6 +104,9 @@ package enum Oracle {
             if flow.pile.cards.isEmpty { faults.append("an empty flow") }
             if plain[flow.owner]?.home != flow.pile.id { faults.append("a flow's coordinator is elsewhere") }
         }
+        for screen in state.screens {
+            for item in screen.tabs?.items ?? [] where item.icon != item.id { faults.append("a tab's icon is lost") }
+        }
         if state.alert != nil {
             for alert in state.alerts where plain[alert.coordinator] == nil {
                 faults.append("an alert's coordinator is gone")

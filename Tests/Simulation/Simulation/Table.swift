@@ -88,6 +88,7 @@ package final class Table: Sendable {
         state.withLock { state in
             guard !state.isTrial else { return }
             state.last[me.name] = me
+            if let called = state.heard.indices.last { state.heard[called].hasReturned = true }
             guard !issued.isEmpty else { return }
             state.open.append((state.called, issued.reversed()))
         }
@@ -182,6 +183,8 @@ struct Heard: Sendable {
     let screen: String?
     /// What becomes of a link.
     let decision: LinkDecision?
+    /// Whether it has returned, and not failed.
+    var hasReturned = false
 }
 
 /// A request, with what its numbers stand for.

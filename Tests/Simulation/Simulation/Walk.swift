@@ -155,6 +155,7 @@ extension Walk {
                 isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
             findings += checkSeen(event, before, phones[phone])
             if builtIn == .back { findings += checkBack(before, result) }
+            if builtIn == .describeClient { findings += checkContents(before) }
             if case .accepted(let other)? = trial, other != state {
                 findings.append(Finding(rule: .same, signature: "another state", reason: "\(event.type) differs"))
             }
@@ -166,6 +167,19 @@ extension Walk {
             return refuse(error, watch, event.type) + checkStale(error, event, before, shown)
                 + checkPossible(error, cause)
         }
+    }
+
+    /// Requires that content is read again in another language.
+    private func checkContents(_ before: NavigationState) -> [Finding] {
+        guard before.client.language != state.client.language else { return [] }
+        for old in before.screens where old.screen.hasContent {
+            guard let new = state.screens.first(where: { $0.key == old.key }), new.screen.hasContent else { continue }
+            if new.screen.contentVersion == old.screen.contentVersion {
+                let reason = "content is not read again in another language"
+                return [Finding(rule: .client, signature: reason, reason: reason)]
+            }
+        }
+        return []
     }
 
     private func isAnswer(_ event: PostedEvent, _ state: NavigationState, leaving: Bool) -> Bool {
@@ -183,6 +197,10 @@ extension Walk {
         let new = state.alert == nil ? [] : state.alerts.filter { !known.contains($0.key) && $0.subject != nil }
         let asks = !new.isEmpty
         for alert in new { questions[alert.key] = question(of: alert, before.plain, cause) }
+        let isAgreed = new.contains { alert in
+            let screens = before.plain.cards.filter { $0.owner == alert.coordinator }.map(\.key)
+            return !screens.isEmpty && cause.agreed?.isSuperset(of: screens) == true
+        }
         let isCaught = result.caught != nil
         let isHeldUp =
             (asks || isCaught) && result.transition.dismissed.isEmpty && result.transition.finished.isEmpty
@@ -192,6 +210,11 @@ extension Walk {
         let isWhole = !isCaught && before.state.pendingLink == nil && state.pendingLink == nil
         var findings = watch.findings(
             result, plain, asks: asks, isHeldUp: isHeldUp, isWhole: isWhole, isRelaunch: isRelaunch, isForked: isForked)
+        if isAgreed, isHeldUp, isWhole {
+            let reason = "the user is asked again for what has been agreed to"
+            findings.append(Finding(rule: .asked, signature: reason, reason: "\(word): \(reason)"))
+        }
+        findings += checkQuestions(before.state, cause)
         if asks, !isHeldUp, isWhole, word != "answer", before.state.alert == nil {
             findings.append(
                 Finding(rule: .unlisted, signature: "\(word) was held up and has changed something", reason: word))
@@ -213,6 +236,20 @@ extension Walk {
             findings += Oracle.checkHistory(before.plain, plain, word)
         }
         return findings
+    }
+
+    /// Requires that a question is about what is there, and that an agreement outlasts what a client says about itself.
+    private func checkQuestions(_ before: NavigationState, _ cause: Watch.Cause) -> [Finding] {
+        var fault: String?
+        if cause.event?.event == .describeClient, before.agreement != nil, state.agreement == nil {
+            fault = "a client that describes itself loses its agreement"
+        }
+        let gone = Set(before.screens.map(\.key)).subtracting(state.screens.map(\.key))
+        if !cause.isOfUser, !gone.isEmpty, let known = before.alert?.key {
+            let stays = state.alert != nil && state.alerts.contains { $0.key == known && $0.subject != nil }
+            if stays { fault = "a question stays although a screen is gone" }
+        }
+        return fault.map { [Finding(rule: .asked, signature: $0, reason: "in \(cause.word): \($0)")] } ?? []
     }
 
     /// The screens that may be left if the user agrees: all of the coordinator that asks, and those of earlier questions
@@ -260,6 +297,7 @@ extension Walk {
         if link.waitsForAnswer {
             let isOver = state.alert == nil && state.agreement == nil
             if cause.isOfUser, isOver, offered.isEmpty { fault = "one that has waited for an answer is never offered" }
+            if state.agreement != nil, !offered.isEmpty { fault = "one is offered before the event that was agreed to" }
         } else if let keeper, cause.event?.event != .open, before.alert?.subject != "open" {
             let root = plain.nodes.first?.id
             if !offered.contains(where: { $0.coordinator == keeper || $0.coordinator == root }) {
@@ -271,7 +309,8 @@ extension Walk {
 
     private mutating func noteKeeper() {
         guard let link = state.pendingLink, !link.waitsForAnswer else { return keeper = nil }
-        if let entry = table.heard.last(where: { $0.decision == .pending }) { keeper = entry.coordinator }
+        let kept = table.heard.last { $0.decision == .pending && $0.hasReturned }
+        if let kept { keeper = kept.coordinator }
     }
 
     /// Requires that what the documentation lets the user do is not refused.
@@ -341,6 +380,7 @@ extension Walk {
         var fault: String?
         // Something that was called may have objected for other screens.
         if asks, !isAsked, before.client == state.client { fault = "it was to ask" }
+        if !asks, isAsked, table.heard.isEmpty { fault = "it was not to ask" }
         let operations = result.transition.operations
         if !asks, !isAsked, result.caught == nil {
             switch plan {
@@ -487,6 +527,10 @@ extension Walk {
             var findings = Oracle.checkPlace(state, plain) + compareTimers()
             if state.pending.contains(where: { $0.due == nil }) {
                 let reason = "a fork performs what its original does"
+                findings.append(Finding(rule: .once, signature: reason, reason: reason))
+            }
+            if state.endsWithCleanUps {
+                let reason = "a fork cleans up for its original"
                 findings.append(Finding(rule: .once, signature: reason, reason: reason))
             }
             return findings

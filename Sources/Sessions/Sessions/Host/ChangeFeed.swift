@@ -15,6 +15,8 @@ final class ChangeFeed: Sendable {
     /// Up to when the watchers know what other servers have committed; `nil` while nobody watches, or nobody shares
     /// the store.
     private let knownUntil = Mutex<ContinuousClock.Instant?>(nil)
+    /// Whether a commit whose outcome is unknown may have been made.
+    private let mayHaveMissed = Atomic(false)
     private let limit: Int
     private let limitOfSession: Int
 
@@ -52,6 +54,12 @@ final class ChangeFeed: Sendable {
     func reportEnd(of id: SessionID) {
         for watch in watches(of: id) ?? [] { watch.end(.ended) }
     }
+
+    /// A commit may have been made that nobody is told of.
+    func noteMissed() { mayHaveMissed.store(true, ordering: .relaxed) }
+
+    /// - Returns: whether there may have been such a commit since the last call.
+    func takeMissed() -> Bool { mayHaveMissed.exchange(false, ordering: .relaxed) }
 
     /// The watched sessions of which some watcher has not seen the given version.
     ///
@@ -183,11 +191,13 @@ extension SessionHost {
 
 // A session that a client watches is in use, although nobody posts anything.
 extension SessionHost {
-    /// Keeps sessions alive while clients watch them, until the task is cancelled.
+    /// Keeps sessions alive while clients watch them, until the task is cancelled, and tells these of commits whose outcome
+    /// was unknown.
     public func keepWatchedAlive() async {
         while !Task.isCancelled {
             try? await sleep(for: .seconds(1))
             guard watcherCount > 0 else { continue }
+            if feed.takeMissed(), await !reportCurrentStates(of: feed.watched(before: nil)) { feed.noteMissed() }
             let now = now()
             let due = feed.newestClientStates.filter { state in
                 apps.first { $0.name == state.app }.flatMap { settings.expiryIfWatched(state, of: $0, at: now) } != nil

@@ -125,8 +125,11 @@ extension SessionHost {
     /// Commits a change, in a span of its own if somebody traces.
     func commit(_ change: SessionChange) async -> CommitOutcome {
         let outcome = settings.tracer == nil ? await store.commit([change]) : await commitTraced(change)
-        // If it was made, it may have effects.
-        if case .failure(.unknownOutcome) = outcome { effects.mayHaveMissed() }
+        // If it was made, it may have effects and watchers.
+        if case .failure(.unknownOutcome) = outcome {
+            effects.mayHaveMissed()
+            feed.noteMissed()
+        }
         return outcome
     }
 }
