@@ -511,9 +511,8 @@ final class Judge {
         let actual = response.error.map(Response.word) ?? "let in"
         // What was done under the key comes first, also another request; a fork finds the session that it has made.
         let isReused = request.call.keptKey.map { key in ledger.accounts.contains { $0.hasKept(key) } } ?? false
-        if isReused, actual == "keyReused" || request.call.verb == "fork" && ["ended", "expired"].contains(actual) {
-            return
-        }
+        let ofFork = request.call.verb == "fork" ? ["ended", "expired", "answerForgotten"] : []
+        if isReused, actual == "keyReused" || ofFork.contains(actual) { return }
         if !expected.contains(actual), !(expected.contains("let in") && !Judge.barriers.contains(actual)) {
             find(.access, "\(request.call.verb): \(actual), not \(expected[0])")
         }

@@ -5,16 +5,23 @@ internal import Sessions
 
 /// The living coordinators: `{"count": 2, "tree": {"name": "app", "children": […]}}`.
 struct CoordinatorsBody: JSONWritable {
-    let navigation: NavigationState
+    private let coordinators: [LivingCoordinator]
+    // By the id of the parent or the owner.
+    private let children: [Int?: [LivingCoordinator]]
+    private let screens: [Int: [PlacedScreen]]
+    private let pending: [Int: [PendingWork]]
 
     init(_ navigation: NavigationState) {
-        self.navigation = navigation
+        coordinators = navigation.coordinators
+        children = Dictionary(grouping: coordinators, by: \.parent)
+        screens = Dictionary(grouping: navigation.screens, by: \.coordinator)
+        pending = Dictionary(grouping: navigation.pending, by: \.coordinator)
     }
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("count", navigation.coordinators.count)
-            if let root = navigation.coordinators.first {
+            writer.member("count", coordinators.count)
+            if let root = coordinators.first {
                 writer.name("tree")
                 write(root, to: &writer)
             }
@@ -22,17 +29,14 @@ struct CoordinatorsBody: JSONWritable {
     }
 
     private func write(_ coordinator: LivingCoordinator, to writer: inout JSONWriter) {
-        let screens = navigation.screens.filter { $0.coordinator == coordinator.id }.map(\.key)
-        let pending = navigation.pending.filter { $0.coordinator == coordinator.id }
-        let children = navigation.children(of: coordinator.id)
         writer.object { writer in
             writer.member("name", coordinator.name)
-            writer.member("screens", ifAny: screens.isEmpty ? nil : screens)
-            if !pending.isEmpty {
+            writer.member("screens", ifAny: screens[coordinator.id]?.map(\.key))
+            if let pending = pending[coordinator.id] {
                 writer.name("pending")
                 writer.array { writer in for work in pending { writer.object { $0.work(work) } } }
             }
-            if !children.isEmpty {
+            if let children = children[coordinator.id] {
                 writer.name("children")
                 writer.array { writer in for child in children { write(child, to: &writer) } }
             }

@@ -15,6 +15,13 @@ public struct Screen: Sendable, Equatable {
     public var rows: [Row] {
         get { list ?? [] }
         set { list = newValue.isEmpty ? nil : newValue }
+        _modify {
+            // The only reference, so that changing one row of many copies none of them.
+            var rows = list ?? []
+            list = nil
+            defer { list = rows.isEmpty ? nil : rows }
+            yield &rows
+        }
     }
     /// The rows; `nil` if there are none, because a copy of `nil` costs nothing.
     private var list: [Row]?

@@ -111,13 +111,13 @@ struct LinkAuthority: Equatable {
     let port: UInt16?
 
     /// The parts of the host between the dots.
-    var labels: [Substring] {
-        host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { Substring($0) }
-    }
+    let labels: [Substring]
 
     private init(scheme: String, host: String, port: UInt16?) {
         self.scheme = scheme
         self.host = host
+        self.labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            .map { Substring($0) }
         self.port = port == ["http": 80, "https": 443][scheme] ? nil : port
     }
 
@@ -184,22 +184,20 @@ struct LinkPath {
 
 /// The query of a link: `name=value` pairs with `&` between them.
 struct LinkQuery {
-    private let items: [Substring.UTF8View]
+    /// The names are decoded, the values are not.
+    private let items: [(name: String, value: Substring)]
 
     /// - Parameter text: what follows the question mark.
     init(_ text: Substring) {
-        items = text.utf8.split(separator: UInt8(ascii: "&"))
+        items = text.utf8.split(separator: UInt8(ascii: "&")).compactMap { item in
+            let written = item.prefix { $0 != UInt8(ascii: "=") }
+            return PercentEncoding.decode(written).map { ($0, Substring(item[written.endIndex...].dropFirst())) }
+        }
     }
 
     /// The values of the parameters of that name, not decoded yet; empty for one without an equals sign.
     func values(of name: String) -> [Substring] {
-        var values: [Substring] = []
-        for item in items {
-            let written = item.prefix { $0 != UInt8(ascii: "=") }
-            guard PercentEncoding.decode(written)?.utf8.elementsEqual(name.utf8) == true else { continue }
-            values.append(Substring(item[written.endIndex...].dropFirst()))
-        }
-        return values
+        items.filter { $0.name.utf8.count == name.utf8.count && $0.name.utf8.elementsEqual(name.utf8) }.map(\.value)
     }
 
     /// The text of a value. A plus sign is a space, as in the forms of web pages.

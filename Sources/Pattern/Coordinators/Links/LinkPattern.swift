@@ -97,7 +97,7 @@ public struct LinkPattern: Sendable, Hashable {
                 }
             case .parameter(let parameter):
                 var values: [JSON] = []
-                for (index, text) in texts.enumerated().dropFirst(index) where parameter.isList || values.isEmpty {
+                for (index, text) in texts.enumerated().dropFirst(index).prefix(parameter.isList ? texts.count : 1) {
                     guard let value = text.flatMap(parameter.type.value) else {
                         throw LinkMismatch(fitting: index, fault: .segment(parameter.type))
                     }

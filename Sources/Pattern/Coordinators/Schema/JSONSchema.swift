@@ -69,7 +69,13 @@ struct SchemaCheck {
         case "array":
             guard let elements = value.array else { return note(path, "must be an array", .type) }
             guard let schema = schema["items"] else { return }
-            for (index, element) in elements.enumerated() { check(element, schema, at: path + [String(index)]) }
+            // Many elements may be the same choice, which is looked for once.
+            var chosen: Set<JSON>? = schema["enum"] == nil ? nil : []
+            for (index, element) in elements.enumerated() where chosen?.contains(element) != true {
+                let count = faults.count
+                check(element, schema, at: path + [String(index)])
+                if faults.count == count { chosen?.insert(element) }
+            }
         case "string":
             guard let text = value.string else { return note(path, "must be a string", .type) }
             check(text, schema, at: path)
