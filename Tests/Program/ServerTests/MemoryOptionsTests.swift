@@ -116,16 +116,11 @@ import TestSupport
             answer = try await connection.request("POST", "/v1/sessions")
         }
         #expect(answer.status == 503 && answer.text.contains("storage-full") && sessions.count > 5)
+        let what = kind == "memory" ? "the store" : "the store or its disk"
         #expect(
-            try await remarks()
-                == [
-                    kind == "memory"
-                        ? "the store is full: sessions can be read and ended; nothing else is accepted"
-                        : """
-                        the store or its disk is full: sessions can be read, and ended if there is room for that; \
-                        nothing else is accepted
-                        """
-                ])
+            try await remarks() == [
+                "\(what) is full: sessions can be read and ended, and devices revoked; nothing else is accepted"
+            ])
 
         for session in sessions {
             #expect(try await connection.request("DELETE", session.path, headers: session.headers).status == 204)

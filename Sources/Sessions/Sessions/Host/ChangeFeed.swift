@@ -52,7 +52,7 @@ final class ChangeFeed: Sendable {
     }
 
     func reportEnd(of id: SessionID) {
-        for watch in watches(of: id) ?? [] { watch.end(.ended) }
+        for watch in watches(of: id) ?? [] { watch.endSession() }
     }
 
     /// A commit may have been made that nobody is told of.

@@ -135,6 +135,9 @@ public final class MemoryStore: SessionStore {
         }
     }
 
+    private static let full =
+        "the store is full: sessions can be read and ended, and devices revoked; nothing else is accepted"
+
     /// How many tombstones are kept; earlier ended sessions are reported as unknown.
     public static let endedLimit = 4096
 
@@ -176,8 +179,7 @@ public final class MemoryStore: SessionStore {
     /// The store is full after it has refused a change, until there is room for that change.
     public var condition: StoreCondition {
         let isFull = sessions.withLock { $0.refusedGrowth > 0 && $0.bytes + $0.refusedGrowth > byteLimit }
-        return StoreCondition(
-            full: isFull ? "the store is full: sessions can be read and ended; nothing else is accepted" : nil)
+        return StoreCondition(full: isFull ? MemoryStore.full : nil)
     }
 
     public func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
