@@ -88,7 +88,7 @@ extension Faults {
 
         @Test(.enabled(if: canMount)) func `a full disk refuses events, serves reads, and recovers`() async throws {
             let directory = TemporaryDirectory()
-            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", directory.path) == 0)
+            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
             defer { umount2(directory.path, CInt(MNT_DETACH)) }
             let ballast = directory.path + "/ballast"
             try Data(count: 4_000_000).write(to: URL(filePath: ballast))

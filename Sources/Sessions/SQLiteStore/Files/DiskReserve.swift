@@ -28,7 +28,7 @@ struct DiskReserve {
 
     /// Sets the room aside, if there is so much. What else the system may refuse keeps nobody from writing.
     mutating func fill() {
-        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
         guard file >= 0 else { return isSpent = errno == ENOSPC || errno == EDQUOT }
         defer { close(file) }
         let error = posix_fallocate(file, 0, off_t(size))
