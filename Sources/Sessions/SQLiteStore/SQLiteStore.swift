@@ -82,6 +82,8 @@ public final class SQLiteStore: WritableStore {
                 troubles.report(.session(nil, "\(what), so that the store cannot be rebuilt; \(SQLiteStore.remedy)"))
             }
         }
+        let reserve = DiskReserve(in: directory)
+        if let failure = reserve.failure { report("no room can be set aside as \(directory.reserve): \(failure)") }
         let database = directory.database
         func openWriter() throws(SQLiteStoreError) -> JournalWriter {
             try JournalWriter(
@@ -110,8 +112,7 @@ public final class SQLiteStore: WritableStore {
         }
         directory.rememberFiles()
         writer = CommitQueue(
-            journalWriter, tail, reader, DiskReserve(in: directory), troubles, doesChoresWhenQuiet: compactsWhenQuiet,
-            failed: failed)
+            journalWriter, tail, reader, reserve, troubles, doesChoresWhenQuiet: compactsWhenQuiet, failed: failed)
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()

@@ -87,22 +87,17 @@ extension Faults {
         }
 
         @Test(.enabled(if: canMount)) func `a full disk refuses events, serves reads, and recovers`() async throws {
-            let directory = TemporaryDirectory()
-            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
-            defer { umount2(directory.path, CInt(MNT_DETACH)) }
-            let ballast = directory.path + "/ballast"
-            try Data(count: 4_000_000).write(to: URL(filePath: ballast))
+            let directory = try await SmallDisk("8m")
+            defer { directory.unmount() }
+            try Data(count: 4_000_000).write(to: URL(filePath: directory.ballast))
 
-            try await DiskTests.fill(directory.path) { _ in
-                try FileManager.default.removeItem(atPath: ballast)
-            }
+            try await DiskTests.fill(directory.path) { _ in try directory.free() }
         }
 
         @Test(.enabled(if: canMount))
         func `on a full disk sessions end and are forgotten, and devices are revoked`() async throws {
-            let directory = TemporaryDirectory()
-            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", directory.path) == 0)
-            defer { umount2(directory.path, CInt(MNT_DETACH)) }
+            let directory = try await SmallDisk("16m")
+            defer { directory.unmount() }
             let server = try await ServerUnderTest(directory: directory.path)
             let client = BlockingClient(port: server.port)
             let session = try SessionUnderTest(client)
@@ -111,9 +106,7 @@ extension Faults {
             let paired = try #require(client.call("POST", "/v1/pairings", body: #"{"code":"\#(code)"}"#))
             let device = try #require(paired.member("token"))
             let others = try (1...500).map { _ in try SessionUnderTest(client) }
-            // Another program takes all room.
-            let ballast = directory.path + "/ballast"
-            _ = try await DiskTests.run("dd", "if=/dev/zero", "of=\(ballast)", "bs=512", "status=none")
+            try await directory.fill()
             var value = 1
             while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
             #expect(try #require(session.post(value, key: "refused", client)).text.contains("storage-full"))
@@ -126,6 +119,8 @@ extension Faults {
             }
             client.disconnect()
             try await server.stop()
+            // Nor does it leave what the end of the server has freed.
+            try await directory.fill()
             let store = "sqlite:\(directory.path)/store"
             for command in ["end", "purge"] {
                 let last = try #require(command == "end" ? rest.first : rest.last)
@@ -139,7 +134,7 @@ extension Faults {
             for (position, other) in rest.enumerated() {
                 #expect(again.call("GET", other.path, token: other.token)?.status == [410, 200, 401][position])
             }
-            try FileManager.default.removeItem(atPath: ballast)
+            try directory.free()
             try await eventually { try session.postAndRemember(value, key: "accepted", again) }
             #expect(try #require(again.call("GET", "/readyz")).text.contains("full") == false)
             again.disconnect()
@@ -149,22 +144,20 @@ extension Faults {
         /// How much still fits into the existing pages depends on the other sessions.
         @Test(.enabled(if: canMount), arguments: [0, 3, 6, 9, 12])
         func `a server that is stopped on a full disk starts again`(others: Int) async throws {
-            let directory = TemporaryDirectory()
-            #expect(try await DiskTests.run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory.path) == 0)
-            defer { umount2(directory.path, CInt(MNT_DETACH)) }
+            let directory = try await SmallDisk("8m")
+            defer { directory.unmount() }
             let server = try await ServerUnderTest(directory: directory.path)
             let client = BlockingClient(port: server.port)
             let session = try SessionUnderTest(client)
             for _ in 0..<others { _ = try SessionUnderTest(client) }
-            // Another program uses the room that is left.
-            _ = try await DiskTests.run("dd", "if=/dev/zero", "of=\(directory.path)/ballast", "bs=512", "status=none")
+            try await directory.fill()
             var value = 1
             while try session.postAndRemember(value, key: "key-\(value)", client) { value += 1 }
 
             for hasRoom in [false, true] {
                 client.disconnect()
                 try await server.stop()
-                if hasRoom { try FileManager.default.removeItem(atPath: directory.path + "/ballast") }
+                if hasRoom { try directory.free() }
                 try await server.restart()
                 let state = try #require(client.call("GET", session.path, token: session.token))
                 #expect(state.status == 200 && state.version == session.count + 1)
@@ -258,6 +251,29 @@ extension Faults {
             try await Program(URL(filePath: "/usr/bin/env"), command).end()
         }
     }
+}
+
+/// A small disk of its own, in memory.
+private struct SmallDisk {
+    private let directory = TemporaryDirectory()
+    var path: String { directory.path }
+    /// What another program has on it.
+    var ballast: String { path + "/ballast" }
+
+    /// - Parameter size: as mount(8) takes it.
+    init(_ size: String) async throws {
+        #expect(try await Faults.DiskTests.run("mount", "-t", "tmpfs", "-o", "size=\(size)", "tmpfs", path) == 0)
+    }
+
+    /// Another program takes all room that is left.
+    func fill() async throws {
+        let options = ["bs=512", "oflag=append", "conv=notrunc", "status=none"]
+        _ = try await Program(URL(filePath: "/bin/dd"), ["if=/dev/zero", "of=\(ballast)"] + options).end()
+    }
+
+    func free() throws { try FileManager.default.removeItem(atPath: ballast) }
+
+    func unmount() { umount2(path, CInt(MNT_DETACH)) }
 }
 
 extension WaitingFaults {

@@ -119,10 +119,9 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Whether the disk has room for a few commits beside the reserve: tried with a file that is as long as the store's
-    /// own ones, because what is free need not be free for this user, and a process may be allowed files of a certain
-    /// length only.
-    func hasDiskRoom(beside reserve: DiskReserve) -> Bool {
+    /// Whether the disk has room for so many bytes: tried with a file that is as long as the store's own ones, because what
+    /// is free need not be free for this user, and a process may be allowed files of a certain length only.
+    func hasDiskRoom(_ size: Int) -> Bool {
         let trial = "\(path)/room"
         let file = open(trial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { return false }
@@ -130,7 +129,6 @@ final class StoreDirectory: Sendable {
             unlink(trial)
             Glibc.close(file)
         }
-        let size = 1 << 20 + (reserve.isSpent ? reserve.size : 0)
         return posix_fallocate(file, off_t(max(sizes.database, sizes.log)), off_t(size)) == 0
     }
 

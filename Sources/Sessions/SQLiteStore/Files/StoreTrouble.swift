@@ -61,7 +61,8 @@ final class StoreTroubles: Sendable {
     private static let remarkLimit = 8
     /// It may also be the disk that is full.
     private static let full = """
-        the store or its disk is full: sessions can be read and ended, and devices revoked; nothing else is accepted
+        the store or its disk is full: sessions can be read; they are ended, and devices revoked, while the room set aside \
+        for that lasts; nothing else is accepted
         """
 
     /// - Parameter marker: the path of the file that is created when the store has to be rebuilt.

@@ -52,7 +52,7 @@ final class StoreWatch: Sendable {
         if writer.waiting.seconds > StoreWatch.timeout {
             return troubles.fail("the disk has not completed a write for more than \(Int(StoreWatch.timeout)) seconds")
         }
-        writer.probe { [directory] in directory.hasDiskRoom(beside: $0) }
+        writer.probe { [directory] in directory.hasDiskRoom($0) }
     }
 
     private func scan() {

@@ -89,8 +89,8 @@ extension CommitQueue {
 
     /// Checks whether commits are possible, in case none has been tried for a while. Call now and then.
     ///
-    /// - Parameter hasRoom: whether the disk has room, asked only if the last commit had none.
-    func probe(_ hasRoom: @escaping @Sendable (DiskReserve) -> Bool) {
+    /// - Parameter hasRoom: whether the disk has room for so many bytes, asked only if the last commit had none.
+    func probe(_ hasRoom: @escaping @Sendable (Int) -> Bool) {
         queue.async {
             guard self.state.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
@@ -113,9 +113,10 @@ extension CommitQueue {
         }
     }
 
-    private func findRoom(_ hasRoom: (DiskReserve) -> Bool) {
+    /// Looks for room for the reserve, if that is spent, and a few commits.
+    private func findRoom(_ hasRoom: (Int) -> Bool) {
         let isFound = reserve.withLock { reserve in
-            guard hasRoom(reserve) else { return false }
+            guard hasRoom(1 << 20 + reserve.missing) else { return false }
             if reserve.isSpent { reserve.fill() }
             return !reserve.isSpent
         }
@@ -204,6 +205,8 @@ extension CommitQueue {
                     writer?.close(self.tail)
                     writer = nil
                 }
+                // So that the store can be opened again, whatever happens to the disk.
+                self.reserve.withLock { if $0.isSpent { $0.fill() } }
                 continuation.resume()
             }
         }

@@ -56,6 +56,7 @@ final class CommitQueue: Sendable {
         self.tail = tail
         self.reader = reader
         self.reserve = Mutex(reserve)
+        if reserve.isSpent { troubles.setFull(true) }
         self.troubles = troubles
         self.doesChoresWhenQuiet = doesChoresWhenQuiet
         self.failed = failed

@@ -16,7 +16,7 @@ final class ChangeFeed: Sendable {
     /// the store.
     private let knownUntil = Mutex<ContinuousClock.Instant?>(nil)
     /// Whether a commit whose outcome is unknown may have been made.
-    private let mayHaveMissed = Atomic(false)
+    private let mayMissSome = Atomic(false)
     private let limit: Int
     private let limitOfSession: Int
 
@@ -52,14 +52,18 @@ final class ChangeFeed: Sendable {
     }
 
     func reportEnd(of id: SessionID) {
-        for watch in watches(of: id) ?? [] { watch.endSession() }
+        for watch in watches(of: id) ?? [] { watch.end(.ended) }
+    }
+
+    func reportForgotten(_ id: SessionID) {
+        for watch in watches(of: id) ?? [] { watch.endForgotten() }
     }
 
     /// A commit may have been made that nobody is told of.
-    func noteMissed() { mayHaveMissed.store(true, ordering: .relaxed) }
+    func mayHaveMissed() { mayMissSome.store(true, ordering: .relaxed) }
 
     /// - Returns: whether there may have been such a commit since the last call.
-    func takeMissed() -> Bool { mayHaveMissed.exchange(false, ordering: .relaxed) }
+    func shouldLookAgain() -> Bool { mayMissSome.exchange(false, ordering: .relaxed) }
 
     /// The watched sessions of which some watcher has not seen the given version.
     ///
@@ -178,7 +182,8 @@ extension SessionHost {
             return true
         } catch {
             switch error {
-            case .ended, .unauthorized: feed.reportEnd(of: id)
+            case .ended: feed.reportEnd(of: id)
+            case .unauthorized: feed.reportForgotten(id)
             // Watchers know when it expires. If this build cannot restore it, its clients get an error from their next
             // request.
             case .expired, .newerApp, .incompatible, .damaged: break
@@ -197,7 +202,10 @@ extension SessionHost {
         while !Task.isCancelled {
             try? await sleep(for: .seconds(1))
             guard watcherCount > 0 else { continue }
-            if feed.takeMissed(), await !reportCurrentStates(of: feed.watched(before: nil)) { feed.noteMissed() }
+            if feed.shouldLookAgain() {
+                let isComplete = await reportCurrentStates(of: feed.watched(before: nil))
+                if !isComplete { feed.mayHaveMissed() }
+            }
             let now = now()
             let due = feed.newestClientStates.filter { state in
                 apps.first { $0.name == state.app }.flatMap { settings.expiryIfWatched(state, of: $0, at: now) } != nil

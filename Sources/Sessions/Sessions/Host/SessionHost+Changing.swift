@@ -125,10 +125,10 @@ extension SessionHost {
     /// Commits a change, in a span of its own if somebody traces.
     func commit(_ change: SessionChange) async -> CommitOutcome {
         let outcome = settings.tracer == nil ? await store.commit([change]) : await commitTraced(change)
-        // If it was made, it may have effects and watchers.
+        // If it was made, it may have effects and watchers. `follow` tells those of a shared store.
         if case .failure(.unknownOutcome) = outcome {
             effects.mayHaveMissed()
-            feed.noteMissed()
+            if !store.isShared { feed.mayHaveMissed() }
         }
         return outcome
     }

@@ -128,8 +128,8 @@ public final class Watch: Sendable {
         wake { $0.end = $0.end ?? reason }
     }
 
-    /// The session is over. If nobody has heard of it until its time was up, it has expired.
-    func endSession() {
+    /// The session is forgotten: it has expired if its time was up, otherwise it has ended.
+    func endForgotten() {
         let hasExpired = state.withLock(\.newest).map { $0.state.expiresAt <= host.now() } ?? false
         end(hasExpired ? .expired : .ended)
     }
