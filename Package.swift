@@ -122,7 +122,8 @@ let package = Package(
             path: "Tests/TestSupport"),
         // Everything that can happen to a session, from one seed.
         .target(
-            name: "Simulation", dependencies: ["Coordinators", "JSONCoding"], path: "Tests/Simulation/Simulation"),
+            name: "Simulation", dependencies: ["Coordinators", "CoordinatorsTesting", "JSONCoding"],
+            path: "Tests/Simulation/Simulation"),
         .target(
             name: "SessionSimulation",
             dependencies: ["Simulation", "Sessions", "SQLiteStore", "Coordinators", "JSONCoding", "Sodium"],

@@ -19,6 +19,7 @@ public import Coordinators
 /// - the invariants hold, `render` changes no screen when it is called again, and the state is the same after it was
 ///   saved and restored, byte for byte;
 /// - a visible screen with `hasContent` has content;
+/// - a client that performs the operations on the state before has drawn the state after;
 /// - `back` did what `backPlan` predicted;
 /// - every coordinator that was removed is in `finished` or in `dismissed`;
 /// - the visible screen's link, opened in a fresh session or in this one, leads to a screen of the same name,
@@ -193,7 +194,9 @@ extension RandomWalk {
 
     /// What went wrong. Shortening keeps the kind.
     struct Problem: Error {
-        enum Kind { case refused, invariant, thrown, content, drawing, restoring, back, removed, link, timers, other }
+        enum Kind {
+            case refused, invariant, thrown, content, drawing, restoring, client, back, removed, link, timers, other
+        }
 
         let kind: Kind
         let reason: String

@@ -129,6 +129,9 @@ struct Walk {
         await Task.yield()
         state = result.state
         if event?.type == BuiltInEvent.back.rawValue { try check(before, result.transition.operations) }
+        if let fault = PlainClient.fault(before, result) {
+            throw Problem(kind: .client, reason: "a client that performs the operations gets another state: \(fault)")
+        }
         try checkRemoved(since: before, result.transition)
         try await check(result, since: before)
         return true
@@ -327,17 +330,23 @@ extension Walk {
             throw Problem(kind: .back, reason: "“back” did not ask first as it was predicted")
         }
         if isAsked { return }
+        let isDone = operations.contains { operation in
+            switch (plan, operation) {
+            case (.dismissAlert?, .dismissAlert): true
+            case (.pop(let key, _)?, .pop(let done, _)), (.dismiss(let key, _)?, .dismiss(let done)),
+                (.selectTab(let key, _, _)?, .selectTab(let done, _)):
+                key == done
+            default: false
+            }
+        }
         let revealed: String
-        switch (plan, operations.first) {
-        case (.dismissAlert?, .dismissAlert?):
-            return
-        case (.pop(let key, let next)?, .pop(let done, _)?) where key == done,
-            (.dismiss(let key, let next)?, .dismiss(let done)?) where key == done,
-            (.selectTab(let key, _, let next)?, .selectTab(let done, _)?) where key == done:
+        switch plan {
+        case .dismissAlert? where isDone: return
+        case .pop(_, let next)? where isDone, .dismiss(_, let next)? where isDone,
+            .selectTab(_, _, let next)? where isDone:
             revealed = next
-        case (.selectTab(let key, _, _)?, _) where before.isDelegate(ofTabsOn: key):
-            // The delegate has selected another tab than `back`.
-            return
+        // The delegate has selected another tab than `back`.
+        case .selectTab(let key, _, _)? where before.isDelegate(ofTabsOn: key): return
         default:
             throw Problem(kind: .back, reason: "“back” did not do what was predicted")
         }

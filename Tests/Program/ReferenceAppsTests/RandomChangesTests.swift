@@ -77,7 +77,7 @@ import Testing
         guard served.state == result.state else { throw Fault("served in another state") }
         let expected = restoration.losses.isEmpty ? "migrated" : "reduced"
         guard served.plan == expected else { throw Fault("\(served.plan) instead of \(expected)") }
-        if changes.allSatisfy({ !$0.changesDrawing }), let fault = ReplayCheck.fault(state, result) {
+        if changes.allSatisfy({ !$0.changesDrawing }), let fault = PlainClient.fault(state, result) {
             throw Fault(fault)
         }
 

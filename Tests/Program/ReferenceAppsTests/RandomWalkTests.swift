@@ -13,10 +13,8 @@ import Testing
 
         // What is wrong with the engine, `SimulationTests` find: here it is about the apps.
         for seed in 0..<UInt64(Scale.rounds(5, long: 200)) {
-            let delta = DeltaCheck()
-            try await RandomWalk(app, seed: seed, count: 200, expecting: [Numbers.Failure.self]).run { before, result in
-                delta.fault(before, result) ?? ReplayCheck.fault(before, result)
-            }
+            try await RandomWalk(app, seed: seed, count: 200, expecting: [Numbers.Failure.self])
+                .run(andCheck: DeltaCheck().fault)
         }
     }
 }

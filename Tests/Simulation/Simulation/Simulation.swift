@@ -6,7 +6,7 @@
 //
 // `Vocabulary` has the words of scripts and steps, `Anything` the app that performs them, `Generator` chooses them,
 // `Plain` is the state as lists, `Model` says what each request does to it, `Watch` compares that with what happened,
-// `Client` draws what a client is sent, `Oracle` has the other rules, and `Walk` puts them together.
+// `PlainClient` draws what a client is sent, `Oracle` has the other rules, and `Walk` puts them together.
 import Coordinators
 import JSONCoding
 

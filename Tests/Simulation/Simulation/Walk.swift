@@ -1,4 +1,5 @@
 package import Coordinators
+import CoordinatorsTesting
 import JSONCoding
 
 /// A session under way: takes steps, and has the oracle look at each.
@@ -24,7 +25,7 @@ package struct Walk {
     /// The word of an error takes time.
     private var refusal: NavigationError?
     private(set) var refusedCount = 0
-    private var client: Client
+    private var client: PlainClient
     private var now = Date(timeIntervalSince1970: 1_800_000_000)
     private var version = 1
     private var isForked = false
@@ -59,7 +60,7 @@ package struct Walk {
         guard let first = try? await run.result() else { return nil }
         state = first.state
         plain = Plain(state)
-        client = Client(state)
+        client = PlainClient(state)
         base = Walk.base(state)
         phones = Walk.clients.enumerated().map { Phone(device: Device($0 + 1, $1), client: $1) }
         for index in phones.indices { send(to: index) }
@@ -219,7 +220,7 @@ extension Walk {
             findings.append(
                 Finding(rule: .unlisted, signature: "\(word) was held up and has changed something", reason: word))
         }
-        let after = Client(state)
+        let after = PlainClient(state)
         if let fault = client.follow(result.transition.operations, to: after) {
             let operations = result.transition.operations
             findings.append(
@@ -432,7 +433,7 @@ extension Walk {
     private mutating func take(_ other: NavigationState) {
         state = other
         plain = Plain(other)
-        client = Client(other)
+        client = PlainClient(other)
     }
 
     /// An effect's outcome is too large, however often it is tried: the coordinator has to hear of a failure.

@@ -21,7 +21,6 @@ extension TransitionRun {
         try start(child, on: stack.id, request, by: parent)
         state.presented.append(
             PresentedFlow(key: key, presentation: presentation, stack: stack, coordinator: state.lastID))
-        operations.append(.present(key: key, style: presentation.style))
     }
 
     /// Requires that another flow may be presented.
@@ -186,7 +185,6 @@ extension TransitionRun {
             state.presented.append(
                 PresentedFlow(
                     key: key, presentation: presentation, stack: ScreenStack(id: target), coordinator: child.id))
-            operations.append(.present(key: key, style: presentation.style))
         }
         try change(target, request, by: parent) { $0.screens += moved }
         // A session from before there was a limit may exceed it, but not by more.
@@ -194,8 +192,6 @@ extension TransitionRun {
         guard deepest <= app.limits.nesting || state.nesting(ofStack: target) < nesting else {
             throw .nestingLimit(coordinator: parent.name)
         }
-        let name = state.name(ofStack: target)
-        for screen in moved { showAgain(screen, on: name) }
         for (index, living) in state.coordinators.enumerated() where living.home == source && family.contains(living.id)
         {
             state.coordinators[index] = try living.moved(to: target, in: state.context)
@@ -210,25 +206,14 @@ extension TransitionRun {
         let isEmptied = moved.count == all.count
         if let sheet {
             guard isEmptied else { throw parent.impossible(request, "there are screens of other flows on its stack") }
-            operations.append(.dismiss(key: state.presented[sheet].key))
             state.presented.remove(at: sheet)
             return
         }
         guard !isEmptied else {
             throw parent.impossible(request, "the stack that the flow is on would have no screen left")
         }
-        let name = state.name(ofStack: source)
-        for screen in moved.reversed() { operations.append(.pop(key: screen.key, stack: name)) }
         try change(source, request, by: parent) { stack in
             stack.screens.removeAll { screen in moved.contains { $0 === screen } }
-        }
-    }
-
-    /// Tells clients that a screen has come, with those in its tabs.
-    private mutating func showAgain(_ screen: PlacedScreen, on stack: String) {
-        operations.append(.push(key: screen.key, stack: stack))
-        for tab in screen.tabs?.items ?? [] {
-            for inner in tab.stack.screens { showAgain(inner, on: "\(screen.key)/\(tab.id)") }
         }
     }
 }

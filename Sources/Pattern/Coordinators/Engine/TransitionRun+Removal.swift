@@ -107,11 +107,10 @@ extension TransitionRun {
         let isAnswered = cause == .event && (subject?.type != BuiltInEvent.answer.rawValue || resumed != nil)
         state.alerts = cause == .event ? [alert] + before.dropFirst(isAnswered ? 1 : 0) : before + [alert]
         guard state.isWithinNumberLimit else { throw .stateLimit(bytes: app.sizeLimit) }
-        var operations: [Operation] = []
-        if cause == .event, let answered = before.first { operations.append(.dismissAlert(key: answered.key)) }
-        if state.alert?.key == key { operations.append(.alert(key: key)) }
         return TransitionResult(
-            state: state, transition: Transition(event: event.type, cause: cause, operations: operations),
+            state: state,
+            transition: Transition(
+                event: event.type, cause: cause, operations: state.operations(since: original, replaced: [:])),
             caught: objection.failure, asksFirst: isObjection && !isKept)
     }
 
@@ -169,7 +168,6 @@ extension TransitionRun {
             }
         }
         if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
-            for flow in state.presented[position...].reversed() { operations.append(.dismiss(key: flow.key)) }
             state.presented.removeSubrange(position...)
         }
         for coordinator in state.coordinators.reversed()
@@ -184,15 +182,12 @@ extension TransitionRun {
     }
 
     mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
-        var removed: [(screen: PlacedScreen, stack: Int)] = []
+        var removed: [PlacedScreen] = []
         state.stack.removeScreens(where: matches, into: &removed)
         for index in state.presented.indices {
             state.presented[index].stack.removeScreens(where: matches, into: &removed)
         }
-        for (screen, stack) in removed {
-            operations.append(.pop(key: screen.key, stack: state.name(ofStack: stack)))
-            noteRemoval(of: screen)
-        }
+        for screen in removed { noteRemoval(of: screen) }
     }
 
     /// Notes who has lost a screen, and perhaps the last one.
@@ -392,12 +387,7 @@ extension TransitionRun {
             if tabs.items.count == 1 {
                 removeScreensWithoutAsking { $0.key == screen.key }
             } else {
-                let selected = tabs.selected.id
                 state.changeTabs(of: screen.key) { $0.remove(at: position) }
-                operations.append(.update(key: screen.key))
-                if position == tabs.selection, let tab = state.tabs(of: screen.key)?.selected.id, tab != selected {
-                    operations.append(.selectTab(key: screen.key, tab: tab))
-                }
             }
             return true
         }

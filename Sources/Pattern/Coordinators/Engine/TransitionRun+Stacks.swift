@@ -25,7 +25,7 @@ extension TransitionRun {
         }
         let placed = PlacedTabs(items, selection: selection, back: back)
         try place(screen, tabs: placed, key: key, request, by: coordinator)
-        try fill(zip(tabs, items).map { ($0, $1) }, ofScreen: key, request, by: coordinator)
+        try fill(zip(tabs, items).map { ($0, $1) }, request, by: coordinator)
     }
 
     private func check(
@@ -49,12 +49,10 @@ extension TransitionRun {
 
     /// Shows what a screen's new tabs begin with.
     private mutating func fill(
-        _ new: [(tab: Tab, item: PlacedTab)], ofScreen key: String, _ request: Request,
-        by coordinator: LivingCoordinator
+        _ new: [(tab: Tab, item: PlacedTab)], _ request: Request, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
-        for (_, item) in new {
-            if !item.stack.screens.isEmpty { try checkNesting(of: item.stack.id, by: coordinator) }
-            for screen in item.stack.screens { operations.append(.push(key: screen.key, stack: "\(key)/\(item.id)")) }
+        for (_, item) in new where !item.stack.screens.isEmpty {
+            try checkNesting(of: item.stack.id, by: coordinator)
         }
         let before = agenda.count
         for (tab, item) in new {
@@ -88,11 +86,7 @@ extension TransitionRun {
         let after = before.replaced(by: items)
         state.changeTabs(of: screen.key) { $0 = after }
         noteChange(of: coordinator.id)
-        if after.items.map(\.label) != before.items.map(\.label) { operations.append(.update(key: screen.key)) }
-        if after.selected.id != before.selected.id {
-            operations.append(.selectTab(key: screen.key, tab: after.selected.id))
-        }
-        try fill(new, ofScreen: screen.key, request, by: coordinator)
+        try fill(new, request, by: coordinator)
     }
 
     /// Ends the flows in the tabs that go, and removes the screens there, unless a coordinator objects.
@@ -136,7 +130,6 @@ extension TransitionRun {
         try change(stack, request, by: coordinator) { $0.screens.append(placed) }
         try checkNesting(of: stack, by: coordinator)
         newcomers.removeAll { $0 == coordinator.id }
-        operations.append(.push(key: key, stack: state.name(ofStack: stack)))
     }
 
     /// Requires that the screens of a stack are not too deep in tabs. A session from before there was a limit may have deeper
@@ -234,7 +227,7 @@ extension TransitionRun {
         }
         guard !recordObjection(against: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
-        operations.append(.replace(key: key, replaced: top.key, stack: state.name(ofStack: id)))
+        replaced[key] = top.key
         noteRemoval(of: top)
     }
 
@@ -262,7 +255,7 @@ extension TransitionRun {
         var screen = own.labelled
         change(&screen)
         let drawn = coordinator.drawing(of: screen, in: state.context)
-        if drawn != own.labelled { try redraw(own, as: drawn, request.description, by: coordinator) }
+        if drawn != own.labelled { _ = try redraw(own, as: drawn, request.description, by: coordinator) }
     }
 
     /// Counts a new version of a screen's content, which is no part of the state.
@@ -286,16 +279,18 @@ extension TransitionRun {
                 state.coordinators[index] = state.coordinators[index].with(context)
             }
         }
-        let before = operations.count
+        var hasChanged = false
         let isTranslated = isAffected && hasChangedLanguage
         for screen in screens where isAffected || redrawn.contains(screen.coordinator) {
             guard let coordinator = state[screen.coordinator] else { continue }
             let before = screen.labelled
             var drawn = coordinator.drawing(of: before, in: context)
             if isTranslated, drawn.hasContent { drawn.contentVersion += 1 }
-            if drawn != before { try redraw(screen, as: drawn, "render(\(drawn.name))", by: coordinator) }
+            if drawn != before, try redraw(screen, as: drawn, "render(\(drawn.name))", by: coordinator) {
+                hasChanged = true
+            }
         }
-        return operations.count > before
+        return hasChanged
     }
 
     /// Whether the client has said that its user reads another language: contents may be in the former one.
@@ -305,12 +300,13 @@ extension TransitionRun {
     }
 
     /// - Parameter request: names the request or the function that the screen comes from, for its author.
+    /// - Returns: whether the screen has changed.
     private mutating func redraw(
         _ own: PlacedScreen, as screen: Screen, _ request: @autoclosure () -> String, by coordinator: LivingCoordinator
-    ) throws(NavigationError) {
+    ) throws(NavigationError) -> Bool {
         let drawn = PlacedScreen(own, screen: screen, of: coordinator)
         try check(drawn, request(), by: coordinator)
-        draw(drawn, labels: screen.tabs) { $0.drawn(as: screen.tabs) }
+        return draw(drawn, labels: screen.tabs) { $0.drawn(as: screen.tabs) }
     }
 
     /// Replaces a screen by its new form. Its tabs keep their stacks.
@@ -319,7 +315,9 @@ extension TransitionRun {
     ///   - screen: the new form. Only the labels of its tabs count.
     ///   - labels: those labels.
     ///   - label: applies them to the screen's present tabs.
-    mutating func draw(_ screen: PlacedScreen, labels: [TabLabel], _ label: (PlacedTabs) -> PlacedTabs) {
+    /// - Returns: whether the screen has changed.
+    @discardableResult
+    mutating func draw(_ screen: PlacedScreen, labels: [TabLabel], _ label: (PlacedTabs) -> PlacedTabs) -> Bool {
         var hasChanged = false
         state.changeFirstStack { stack in
             guard let index = stack.screens.firstIndex(where: { $0.key == screen.key }) else { return false }
@@ -330,7 +328,7 @@ extension TransitionRun {
             if hasChanged { stack.screens[index] = drawn }
             return true
         }
-        if hasChanged { operations.append(.update(key: screen.key)) }
+        return hasChanged
     }
 
     mutating func selectTab(
@@ -360,7 +358,6 @@ extension TransitionRun {
                 id: id, title: before.title, icon: before.icon, badge: badge, stack: before.stack)
         }
         noteChange(of: coordinator.id)
-        operations.append(.update(key: screen.key))
     }
 
     /// Selects a tab that exists; does nothing if it is already selected.
@@ -368,7 +365,6 @@ extension TransitionRun {
         guard let tabs = screen.tabs, tabs.selection != position else { return }
         let history = tabs.back == .history ? history(selecting: position, of: screen.key, now: tabs) : []
         state.changeTabs(of: screen.key) { $0.select(position, history: history) }
-        operations.append(.selectTab(key: screen.key, tab: tabs.items[position].id))
     }
 
     /// The history after another tab is selected. Only tabs that the user saw get into it, so a tab that was selected
@@ -392,7 +388,6 @@ extension TransitionRun {
             left.history = tabs.history
         }
         tabsLeftByBack = (key, left)
-        if let tab { operations.append(.selectTab(key: key, tab: tab)) }
         return tab
     }
 }

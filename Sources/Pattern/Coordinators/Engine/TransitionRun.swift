@@ -62,7 +62,8 @@ public struct TransitionRun: Sendable {
     let original: NavigationState
     var state: NavigationState
     var agenda: [Step] = []
-    var operations: [Operation] = []
+    /// By the key of a screen: that of the screen whose place it has taken.
+    var replaced: [String: String] = [:]
     var finished: [String] = []
     var dismissed: [String] = []
     var tokenRotation: TokenRotation?
@@ -132,10 +133,13 @@ public struct TransitionRun: Sendable {
         guard agenda.isEmpty, notices.isEmpty, state.pendingLink == nil, state.client == original.client else {
             return nil
         }
+        let operations = operations
         // Selecting a tab can neither violate an invariant nor exceed a limit.
-        if operations.allSatisfy(\.isSelection) { return unchecked() }
+        if operations.allSatisfy(\.isSelection) { return result(operations) }
         let screens = state.screens
-        return orphan(among: screens) == nil ? try checked(screens) : nil
+        guard orphan(among: screens) == nil else { return nil }
+        try check(screens)
+        return result(operations)
     }
 
     /// Performs the agenda and checks the resulting state. If the outcome of an effect makes the state too large, the effect
@@ -177,18 +181,19 @@ public struct TransitionRun: Sendable {
             dropForgottenLink()
         }
         if try redraw(screens) { screens = state.screens }
-        let result = try checked(screens)
+        try check(screens)
+        let result = unchecked()
         guard state.pendingLink?.waitsForAnswer == true else { return result }
         return try await openingWaitingLink(after: result)
     }
 
-    func checked(_ screens: [PlacedScreen]) throws(NavigationError) -> TransitionResult {
+    /// Requires that the state may be what the transition leads to.
+    func check(_ screens: [PlacedScreen]) throws(NavigationError) {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         if !removed.isEmpty, prospect == nil { try checkAlerts() }
         guard state.isWithinNumberLimit, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
             throw .stateLimit(bytes: app.sizeLimit)
         }
-        return unchecked()
     }
 
     /// Whether a state over `sizeLimit` is accepted: if a new declaration of the app made it too large, or if it does
@@ -198,13 +203,11 @@ public struct TransitionRun: Sendable {
     }
 
     /// The result, whatever the state is like.
-    func unchecked() -> TransitionResult {
-        var operations = operations.net(since: original, to: state)
-        // An alert covers everything: it disappears first and appears last.
-        if let alert = original.alert, alert.key != state.alert?.key {
-            operations.insert(.dismissAlert(key: alert.key), at: 0)
-        }
-        if let alert = state.alert, alert.key != original.alert?.key { operations.append(.alert(key: alert.key)) }
+    func unchecked() -> TransitionResult { result(operations) }
+
+    private var operations: [Operation] { state.operations(since: original, replaced: replaced) }
+
+    private func result(_ operations: [Operation]) -> TransitionResult {
         let transition = Transition(
             event: event?.type, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
             tokenRotation: tokenRotation, pairingRequest: pairingRequest, userChange: userChange,

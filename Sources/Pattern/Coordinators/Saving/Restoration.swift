@@ -29,7 +29,9 @@ public struct Restoration: Sendable {
 
     /// Whether `transition` must be carried out, because something was removed, a client sees a change, or a
     /// coordinator has to be notified.
-    public var needsTransition: Bool { !losses.isEmpty || !run.operations.isEmpty || !run.agenda.isEmpty }
+    public var needsTransition: Bool {
+        !losses.isEmpty || !prospect.transition.operations.isEmpty || !run.agenda.isEmpty
+    }
 
     /// The transition from the saved state to the restored one. It calls the parents of the removed coordinators.
     public func transition(at now: Date) -> TransitionRun { run.at(now) }

@@ -314,6 +314,7 @@ extension App {
         if let device { run.state.draw(for: device) }
         run.state.drawnFor = NavigationState.firstDevice
         guard try run.redraw(run.state.screens) else { return run.state }
-        return try run.checked(run.state.screens).state
+        try run.check(run.state.screens)
+        return run.state
     }
 }

@@ -185,17 +185,6 @@ extension NavigationState {
     /// The screen that the user sees: the top of the innermost visible stack.
     public var visible: PlacedScreen? { topStack.screens.last?.visible }
 
-    /// The name by which clients know a stack, see `Operation.mainStack`.
-    func name(ofStack id: Int) -> String {
-        if stack.id == id { return Operation.mainStack }
-        if let flow = presented.first(where: { $0.stack.id == id }) { return flow.key }
-        var name = ""
-        forEachScreen { screen in
-            if let tab = screen.tabs?.items.first(where: { $0.stack.id == id }) { name = "\(screen.key)/\(tab.id)" }
-        }
-        return name
-    }
-
     /// The position of the presented flow that contains the stack of that id; `nil` for a stack below all flows.
     func flow(ofStack id: Int) -> Int? {
         presented.firstIndex { $0.stack.contains(id) }

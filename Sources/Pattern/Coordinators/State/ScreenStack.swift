@@ -114,6 +114,12 @@ public final class PlacedScreen: Sendable {
     /// Whether two screens are written alike, without their tabs.
     func hasSameMembers(as other: PlacedScreen) -> Bool { encoding.text == other.encoding.text }
 
+    /// Whether clients and the engine see nothing else in two screens, apart from what is in their tabs.
+    func isDrawn(as other: PlacedScreen) -> Bool {
+        hasSameMembers(as: other)
+            && (tabs?.items ?? []).elementsEqual(other.tabs?.items ?? []) { $0.isLabelled(as: $1) }
+    }
+
     /// The events that the screen offers with any payload that they take; `nil` if these are all events of its
     /// coordinator, because it names none and has no rows.
     var offered: EventSet? { encoding.offered }
@@ -239,6 +245,10 @@ public final class PlacedTab: Sendable {
         self.encoded = writer.bytes
     }
 
+    func isLabelled(as other: PlacedTab) -> Bool {
+        self === other || id == other.id && title == other.title && icon == other.icon && badge == other.badge
+    }
+
     func with(_ stack: ScreenStack) -> PlacedTab {
         PlacedTab(id: id, title: title, icon: icon, badge: badge, stack: stack)
     }
@@ -314,17 +324,16 @@ extension ScreenStack {
         return false
     }
 
-    /// Removes all screens that match, here and in tabs. Appends the screens and the ids of their stacks to `removed`, the
-    /// topmost screen of each stack first. The screens in the tabs of a removed screen are removed with
-    /// it, and not appended.
+    /// Removes all screens that match, here and in tabs, and appends them to `removed`. The screens in the tabs of a removed
+    /// screen are removed with it, and not appended.
     ///
     /// - Returns: whether there were any.
     @discardableResult
     mutating func removeScreens(
-        where matches: (PlacedScreen) -> Bool, into removed: inout [(screen: PlacedScreen, stack: Int)]
+        where matches: (PlacedScreen) -> Bool, into removed: inout [PlacedScreen]
     ) -> Bool {
         let before = removed.count
-        for screen in screens.reversed() where matches(screen) { removed.append((screen, id)) }
+        removed += screens.filter(matches)
         if removed.count > before { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }

@@ -44,7 +44,8 @@ extension AuthorizedSession {
         let isNext = before.version == outcome.version - 1
         if let base = isNext ? before : try? await session.past(outcome.version - 1) {
             let operations = (transition["operations"]?.array ?? []).compactMap(Operation.init)
-            transition["operations"] = JSON(operations.net(since: base.navigation, to: state.navigation))
+            transition["operations"] = JSON(
+                state.navigation.operations(since: base.navigation, replaced: operations.replaced))
         }
         return SettledEvent(state: state, transition: .object(transition))
     }

@@ -178,7 +178,7 @@ import Testing
             "Screens keep their keys")
         #expect(app.coordinators == ["a", "c", "b"])
         #expect(app.transition.dismissed == [])
-        #expect(ReplayCheck.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
+        #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         _ = try app.restored()
         // It goes on where it is now.
         try await app.back()
@@ -193,16 +193,16 @@ import Testing
 
         try await app.a(.presentMoving("c", .sheet))
         #expect(app.stack == "a, tabs[x*: x | y: y] + sheet[c, song, b, tabs[p: p | q*: q]]")
-        #expect(ReplayCheck.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
+        #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         before = app.state
         try await app.a(.presentMoving("c", .fullScreen))
         #expect(app.stack == "a, tabs[x*: x | y: y] + fullScreen[c, song, b, tabs[p: p | q*: q]]")
-        #expect(ReplayCheck.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
+        #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         before = app.state
         try await app.a(.moveToStack("c"))
 
         #expect(app.stack == "a, tabs[x*: x | y: y], c, song, b, tabs[p: p | q*: q]")
-        #expect(ReplayCheck.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
+        #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         _ = try app.restored()
         try await app.a(.moveToStack("c"))
         #expect(app.transition.operations == [])
@@ -267,7 +267,7 @@ import Testing
 
         #expect(app.stack == "a, tabs[z: z | b*: b, deep | c: c]")
         #expect(app.coordinators == ["a", "b", "c"])
-        #expect(ReplayCheck.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
+        #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         _ = try app.restored()
         try await app.a(.setTabs(["c", "z"]))
         #expect(app.stack == "a, tabs[c: c | z*: z]")
@@ -367,7 +367,7 @@ import Testing
         try await app.a(.setTabs(["y", "b"]), .setTabs(["b", "z"]), .setTabs(["z"]))
 
         #expect(app.stack == "a, tabs[z*: z]")
-        #expect(ReplayCheck.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
+        #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         let pops = app.transition.operations.prefix { if case .pop = $0 { true } else { false } }
         #expect(pops.count == 3)
     }

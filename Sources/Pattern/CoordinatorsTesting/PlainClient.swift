@@ -1,11 +1,10 @@
-import Coordinators
-import JSONCoding
+package import Coordinators
 
-/// What a client has drawn: it performs operations on the JSON that it was sent before, and looks new things up in the
-/// JSON that it is sent after.
-struct Client: Equatable {
+/// What a client has drawn: it performs operations on what it was sent before, and looks new things up in what it is sent
+/// after.
+package struct PlainClient: Equatable {
     /// The screens' keys, bottom first, by the stacks' names.
-    private(set) var stacks: [String: [String]] = [:]
+    private var stacks: [String: [String]] = [:]
     /// The screens as they were sent, without what is in their tabs, by their keys.
     private var screens: [String: Drawing] = [:]
     /// The tabs' ids and labels, by the screens' keys.
@@ -22,7 +21,7 @@ struct Client: Equatable {
         }
     }
 
-    init(_ state: NavigationState) {
+    package init(_ state: NavigationState) {
         draw(state.stack, Operation.mainStack)
         for flow in state.presented {
             flows.append(flow.key)
@@ -42,12 +41,19 @@ struct Client: Equatable {
         }
     }
 
+    /// What is wrong with the operations of a transition; `nil` if they lead from the state before to the one after.
+    package static func fault(_ before: NavigationState, _ result: TransitionResult) -> String? {
+        var client = PlainClient(before)
+        let fault = client.follow(result.transition.operations, to: PlainClient(result.state))
+        return fault.map { "\($0), of \(result.transition.operations) on \(before.screens.map(\.key))" }
+    }
+
     /// Performs the operations.
     ///
     /// - Returns: what is wrong; `nil` if the client has drawn what was sent.
-    mutating func follow(_ operations: [Operation], to after: Client) -> String? {
+    package mutating func follow(_ operations: [Operation], to after: PlainClient) -> String? {
         for operation in operations {
-            guard perform(operation, after) else { return "\(Client.word(operation)) cannot be performed" }
+            guard perform(operation, after) else { return "\(PlainClient.word(operation)) cannot be performed" }
         }
         if self == after { return nil }
         if flows != after.flows { return "other flows" }
@@ -57,7 +63,7 @@ struct Client: Equatable {
         return "a screen is drawn otherwise"
     }
 
-    static func word(_ operation: Operation) -> String {
+    private static func word(_ operation: Operation) -> String {
         switch operation {
         case .push: "push"
         case .pop: "pop"
@@ -71,7 +77,7 @@ struct Client: Equatable {
         }
     }
 
-    private mutating func perform(_ operation: Operation, _ after: Client) -> Bool {
+    private mutating func perform(_ operation: Operation, _ after: PlainClient) -> Bool {
         switch operation {
         case .push(let key, let stack):
             guard stacks[stack] != nil else { return false }
@@ -108,7 +114,7 @@ struct Client: Equatable {
         return true
     }
 
-    private mutating func show(_ key: String, _ after: Client) -> Bool {
+    private mutating func show(_ key: String, _ after: PlainClient) -> Bool {
         guard let screen = after.screens[key] else { return false }
         screens[key] = screen
         selected[key] = after.selected[key]
@@ -118,7 +124,7 @@ struct Client: Equatable {
     }
 
     /// Takes the labels of the tabs over: a tab that is new has an empty stack, and one that goes must have one.
-    private mutating func label(_ key: String, _ after: Client) -> Bool {
+    private mutating func label(_ key: String, _ after: PlainClient) -> Bool {
         guard let bar = after.bars[key] else { return true }
         let ids = bar.map { $0[0] }
         for tab in bars[key] ?? [] where !ids.contains(tab[0]) {
