@@ -106,8 +106,12 @@ final class Judge {
     /// What concerns the sessions of a user reaches no session of anybody else.
     private func checkUsers(_ request: Request, _ made: Made) {
         let users: Set<String>
+        var mayEndOthers = false
         switch request.call {
-        case .signalUser(let user, _, _): users = [user]
+        case .signalUser(let user, _, _):
+            users = [user]
+            // A coordinator that receives the signal may do so.
+            mayEndOthers = true
         case .event(let id, let token, let event, _, _):
             let own = made.versions.first { $0.account.id == id }?.version
             // If nothing has changed, the last version is the one before.
@@ -120,7 +124,8 @@ final class Judge {
             users = Set(result.transition.sessionEndings.map(\.user))
         default: return
         }
-        for (account, version) in made.versions where account.id != request.call.session {
+        for (account, version) in made.versions
+        where account.id != request.call.session && !(mayEndOthers && version.record.isOver) {
             let before = account.versions.first { $0.number == version.number - 1 }?.record.identity.user
             guard version.number > 1, before.map(users.contains) != true else { continue }
             find(

@@ -9,7 +9,7 @@ extension TransitionRun {
         }
         if let builtIn = BuiltInEvent(rawValue: event.type) {
             try begin(builtIn, payload: event.payload)
-            removeBereft(by: nil)
+            settle()
         } else if let alert = state.alert, alert.askedFor == event.type {
             throw .answerFirst
         } else {
@@ -72,7 +72,7 @@ extension TransitionRun {
         case .backTo: try goBack(to: payload)
         case .backToRoot:
             try requireNoPayload(payload, of: event)
-            removeScreens(state.screensAboveRoot, by: nil)
+            drop(state.screensAboveRoot)
         case .selectTab: try selectTab(payload)
         case .dismiss: try dismiss(payload)
         case .answer: try answer(payload)
@@ -94,11 +94,10 @@ extension TransitionRun {
         switch plan {
         case .dismissAlert?:
             if let button = state.alert?.alert.cancelButton { try press(button) }
-        case .pop(let key, _)?: removeScreens(by: nil) { $0.key == key }
-        case .dismiss?: dismissFlows(from: state.presented.count - 1, by: nil)
+        case .pop(let key, _)?: drop([]) { $0.key == key }
+        case .dismiss?: dismissFlows(from: state.presented.count - 1)
         case .selectTab(let key, let position, _)?:
-            guard askToLeaveVisible(by: nil) else { return }
-            guard let tab = selectPrevious(position, of: key) else { return }
+            guard askToLeaveVisible(), let tab = selectPrevious(position, of: key) else { return }
             let owner = state.screens.first { $0.key == key }?.coordinator
             if let delegate = tabBarDelegate(owner) { agenda.append(.call(.didSelectTab(tab), delegate)) }
         case nil: break
@@ -114,7 +113,7 @@ extension TransitionRun {
         }
         for stack in state.visibleStacks.reversed() {
             guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
-            return removeScreens(stack.screens[(index + 1)...], by: nil)
+            return drop(stack.screens[(index + 1)...])
         }
         throw .invalidEvent(
             .init(path: ["payload"] + (payload?.object?.names ?? []), reason: "names no screen to go back to"))
@@ -138,11 +137,11 @@ extension TransitionRun {
                 let tab = tabs.items[position].id
                 return agenda.append(.call(.shouldSelectTab(tab, ofScreen: screen.key), delegate))
             }
-            guard askToLeaveVisible(by: nil) else { return }
+            guard askToLeaveVisible() else { return }
             return select(position, of: screen)
         }
         guard state.mayGoBack else { return }
-        removeScreens(tabs.selected.stack.screens.dropFirst(), by: nil)
+        drop(tabs.selected.stack.screens.dropFirst())
     }
 
     /// - Parameter owner: the id of the coordinator whose tab the user selects.
@@ -175,7 +174,7 @@ extension TransitionRun {
     /// Selects a tab that the delegate has not refused, unless a coordinator objects to leaving the visible screen.
     mutating func selectTab(_ tab: String, ofScreen key: String) {
         guard let screen = state.screens.first(where: { $0.key == key }), let position = screen.tabs?.position(of: tab),
-            askToLeaveVisible(by: nil)
+            askToLeaveVisible()
         else { return }
         select(position, of: screen)
         if let delegate = tabBarDelegate(screen.coordinator) { agenda.append(.call(.didSelectTab(tab), delegate)) }
@@ -185,7 +184,7 @@ extension TransitionRun {
         "must have either “tab”, a string, or “index”, an integer, and nothing else")
 
     private mutating func dismiss(_ payload: JSON?) throws(NavigationError) {
-        if payload == nil || payload == [:] { return dismissFlows(from: state.presented.count - 1, by: nil) }
+        if payload == nil || payload == [:] { return dismissFlows(from: state.presented.count - 1) }
         guard case ("key", .string(let key))? = onlyMember(of: payload) else {
             throw .invalidPayload("must have “key”, a string, and nothing else, or be left out")
         }
@@ -196,7 +195,7 @@ extension TransitionRun {
             throw .invalidEvent(
                 .init(path: ["payload", "key"], reason: "names a flow below one that the user cannot dismiss"))
         }
-        dismissFlows(from: position, by: nil)
+        dismissFlows(from: position)
     }
 
     private mutating func answer(_ payload: JSON?) throws(NavigationError) {
@@ -274,11 +273,11 @@ extension TransitionRun {
     }
 
     private mutating func relaunch() throws(NavigationError) {
-        guard !recordObjection(against: nil, where: { _ in true }) else { return }
+        // What is shared may decide whether somebody objects.
+        let before = state.coordinators
+        drop(Set(before.map(\.id)))
         state.pendingLink = nil
         state.shared = state.shared.surviving
-        let before = state.coordinators
-        removeWithoutAsking(Set(before.map(\.id)))
         try recordCleanUps(since: before, .relaunched)
         try startRoot()
     }

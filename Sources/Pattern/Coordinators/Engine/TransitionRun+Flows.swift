@@ -53,18 +53,18 @@ extension TransitionRun {
         let own = state.flow(ofStack: coordinator.home)
         if case .dismissPresented = request {
             let above = own.map { $0 + 1 } ?? 0
-            if above < state.presented.count { dismissFlows(from: above, by: coordinator.id) }
+            if above < state.presented.count { dismissFlows(from: above) }
             return
         }
         guard let own else { throw coordinator.impossible(request, "it is not presented") }
-        dismissFlows(from: own, by: coordinator.id)
+        dismissFlows(from: own)
     }
 
     mutating func finish(_ coordinator: LivingCoordinator, _ request: Request) throws(NavigationError) {
         guard let parent = coordinator.parent else {
             throw coordinator.impossible(request, "the root lives as long as the session")
         }
-        guard remove([coordinator.id], by: coordinator.id, finisher: coordinator.id) else { return }
+        drop([coordinator.id], finisher: coordinator.id)
         finished.append(coordinator.name)
         agenda.append(.call(.childDidFinish(coordinator.coordinator), parent))
     }

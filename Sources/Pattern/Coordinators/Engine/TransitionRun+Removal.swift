@@ -1,71 +1,164 @@
-/// Removes screens and coordinators, unless a coordinator objects.
+/// Removes screens and coordinators.
 ///
-/// An `asker` is the id of the coordinator that requests the removal, `nil` for the user.
+/// Each request and each event removes what it has to, then `settle` does what follows from that: it asks whether all that
+/// may go, removes those who have nothing left, and tells who is to be told.
 extension TransitionRun {
-    /// Removes screens, unless a coordinator objects.
-    mutating func removeScreens(_ screens: ArraySlice<PlacedScreen>, by asker: Int?) {
-        removeScreens(by: asker) { screen in screens.contains { $0 === screen } }
+    /// Removes coordinators and the screens that match, with what goes with them: descendants, work, screens, the flows that
+    /// present them, and everything above these flows. Alerts stay, and get other owners.
+    ///
+    /// Parents of other flows that go hear of it when all that is under way is done.
+    ///
+    /// - Parameters:
+    ///   - asking: whether coordinators may object.
+    ///   - finisher: the coordinator among them that finishes; the others are dismissed.
+    mutating func drop(
+        _ chosen: Set<Int>, asking: Bool = true, finisher: Int? = nil,
+        screens matches: (PlacedScreen) -> Bool = { _ in false }
+    ) {
+        let ids = state.leaving(with: chosen)
+        let goes = { (screen: PlacedScreen) in ids.contains(screen.coordinator) || matches(screen) }
+        for screen in state.screensToLeave(with: ids, or: goes) { noteGone(screen, asking: asking) }
+        for flow in state.presented where ids.contains(flow.coordinator) && !chosen.contains(flow.coordinator) {
+            if let living = state[flow.coordinator], !(living.parent.map(ids.contains) ?? true) {
+                notices.append(living)
+            }
+        }
+        state.presented.removeLast(state.presented.drop { !ids.contains($0.coordinator) }.count)
+        state.stack.removeScreens(where: goes)
+        for index in state.presented.indices { state.presented[index].stack.removeScreens(where: goes) }
+        if !ids.isEmpty { drop(ids, finisher) }
     }
 
-    /// Removes the screens that match, unless a coordinator objects.
-    mutating func removeScreens(by asker: Int?, where matches: (PlacedScreen) -> Bool) {
-        guard !recordObjection(against: asker, where: matches) else { return }
-        let isNoted = asker == nil && app.types.contains { $0.isStackDelegate }
-        let left = isNoted ? state.screensToLeave(where: matches) : []
-        removeScreensWithoutAsking(where: matches)
-        removeBereft(by: asker)
-        if isNoted { notifyDelegates(ofLeft: left) }
+    private mutating func drop(_ ids: Set<Int>, _ finisher: Int?) {
+        for coordinator in state.coordinators.reversed()
+        where ids.contains(coordinator.id) && coordinator.id != finisher {
+            dismissed.append(coordinator.name)
+        }
+        removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.name, $0.parent) }
+        state.coordinators.removeAll { ids.contains($0.id) }
+        state.removeWork(of: ids)
+        if state.alert != nil { adoptAlerts() }
+    }
+
+    /// Notes that a screen goes, while its coordinator lives.
+    mutating func noteGone(_ screen: PlacedScreen, asking: Bool = true) {
+        gone.append(screen)
+        if asking, mayObject(to: screen) { objectors.append(screen.key) }
+    }
+
+    mutating func drop(_ screens: ArraySlice<PlacedScreen>) {
+        drop([]) { screen in screens.contains { $0 === screen } }
+    }
+
+    /// Dismisses the flow at that position and all flows above it, and notifies the parents that remain.
+    mutating func dismissFlows(from position: Int) {
+        let coordinators = state.presented[position...].map(\.coordinator)
+        let childrenOfOthers = coordinators.compactMap { state[$0] }.filter { coordinator in
+            coordinator.parent.map { !state.families(of: Set(coordinators)).contains($0) } ?? false
+        }
+        drop(Set(coordinators))
+        for coordinator in childrenOfOthers { notifyParent(ofDismissed: coordinator) }
+    }
+
+    /// Does what follows from the screens that have gone: asks whether they may, and removes the coordinators that have just
+    /// lost what they were for: the stack on which they were started, or their last screen, with nothing of their descendants
+    /// left either. Their parents hear of it when all that is under way is done.
+    ///
+    /// One that has removed its last screen itself may still show another one. One whose last child has gone is told of
+    /// that first.
+    mutating func settle() {
+        guard !gone.isEmpty else { return }
+        while !isHeldUp, let bereft {
+            drop([bereft.id])
+            notices.append(bereft)
+        }
+        if objection == nil { notifyDelegates() }
+        (gone, objectors) = ([], [])
+    }
+
+    /// Whether a coordinator objects to what has gone. Of several, that of the topmost screen is asked.
+    private var isHeldUp: Bool {
+        mutating get {
+            guard objection == nil, !objectors.isEmpty else { return objection != nil }
+            for screen in original.screens.reversed() where objection == nil && objectors.contains(screen.key) {
+                object(to: screen)
+            }
+            return objection != nil
+        }
+    }
+
+    /// The first of the coordinators that have just lost what they were for.
+    private var bereft: LivingCoordinator? {
+        if hasLostTabs, let homeless { return homeless }
+        let screens = state.screens
+        return state.coordinators.first { loser in
+            loser.parent != nil && loser.id != asker && hasLostScreen(loser.id) && isBereft(loser.id, among: screens)
+        }
+    }
+
+    /// Whether a coordinator has lost its last screen, and so have all its descendants.
+    private func isBereft(_ id: Int, among screens: [PlacedScreen]) -> Bool {
+        let family = state.families(of: [id])
+        return !screens.contains { family.contains($0.coordinator) }
+            && state.coordinators.allSatisfy { living in
+                !family.contains(living.id) || hasLostScreen(living.id) && living.id != asker
+            }
+    }
+
+    private func hasLostScreen(_ id: Int) -> Bool { gone.contains { $0.coordinator == id } }
+
+    /// Whether a screen with tabs has gone, and with it stacks on which coordinators may have been started.
+    var hasLostTabs: Bool { gone.contains { $0.tabs != nil } }
+
+    /// The first coordinator whose own stack is gone.
+    var homeless: LivingCoordinator? {
+        var stacks: [Int] = []
+        state.stack.forEachStack { stacks.append($0.id) }
+        for flow in state.presented { flow.stack.forEachStack { stacks.append($0.id) } }
+        return state.coordinators.first { !stacks.contains($0.home) }
     }
 
     /// Puts `screenWasRemoved` on the agenda for the screens that the user has left, except those with which their
     /// coordinator is removed.
-    ///
-    /// - Parameter screens: the topmost first.
-    private mutating func notifyDelegates(ofLeft screens: [PlacedScreen]) {
+    private mutating func notifyDelegates() {
+        guard asker == nil, app.types.contains(where: \.isStackDelegate) else { return }
         let remaining = state.screens
         // What is last on the agenda is done first.
-        for screen in screens.reversed() {
+        for screen in gone.reversed() {
             guard let owner = state[screen.coordinator], owner.type.isStackDelegate,
                 !state.isIdle(owner, among: remaining)
             else { continue }
             agenda.append(.call(.screenWasRemoved(screen.labelled), owner.id))
         }
     }
+}
 
-    /// Removes coordinators and their descendants with their screens, the flows that present them and everything above
-    /// these flows, unless a coordinator objects.
-    ///
-    /// - Parameters:
-    ///   - asking: whether they are asked at all.
-    ///   - finisher: the coordinator among them that finishes.
-    /// - Returns: whether they were removed.
-    @discardableResult
-    mutating func remove(_ ids: Set<Int>, by asker: Int?, asking: Bool = true, finisher: Int? = nil) -> Bool {
-        if asking, !leavesWithoutAsking {
-            let leaving = state.leaving(with: ids)
-            guard !recordObjection(against: asker, where: { leaving.contains($0.coordinator) }) else { return false }
-        }
-        removeWithoutAsking(ids, finisher: finisher)
-        return true
-    }
-
-    /// Dismisses the flow at that position and all flows above it, and notifies the parents that remain. Does nothing
-    /// if a coordinator objects.
-    mutating func dismissFlows(from position: Int, by asker: Int?) {
-        let coordinators = state.presented[position...].map(\.coordinator)
-        let childrenOfOthers = coordinators.compactMap { state[$0] }.filter { coordinator in
-            coordinator.parent.map { !state.families(of: Set(coordinators)).contains($0) } ?? false
-        }
-        guard remove(Set(coordinators), by: asker) else { return }
-        for coordinator in childrenOfOthers { notifyParent(ofDismissed: coordinator) }
-    }
-
+/// Asks whether the user may leave a screen.
+extension TransitionRun {
     /// Asks the coordinator of the screen that the user saw before the transition, and records its objection.
     ///
     /// - Returns: whether the screen may be left; `false` also after an earlier objection.
-    mutating func askToLeaveVisible(by asker: Int?) -> Bool {
-        guard let visible = original.visible, objection == nil, !leavesWithoutAsking else { return objection == nil }
-        return !recordObjection(to: visible, against: asker)
+    mutating func askToLeaveVisible() -> Bool {
+        if objection == nil, let visible = original.visible, mayObject(to: visible) { object(to: visible) }
+        return objection == nil
+    }
+
+    /// Whether a coordinator objects to leaving its screen. The one that asks for it is not asked, nor is the user again who
+    /// has agreed.
+    private func mayObject(to screen: PlacedScreen) -> Bool {
+        !leavesWithoutAsking && screen.coordinator != asker && !agreedScreens.contains(screen.key)
+            && state.objection(to: screen) != nil
+    }
+
+    /// Records the objection to leaving a screen that the user sees. One that nobody has seen yet may always be left.
+    private mutating func object(to screen: PlacedScreen) {
+        guard let alert = original.objection(to: screen, for: state.client) else { return }
+        // One question covers all screens about which the coordinator would ask the same.
+        let same = original.screens.filter { other in
+            other.coordinator == screen.coordinator && original.objection(to: other, for: state.client) == alert
+        }
+        objection = (screen.coordinator, alert, same.map(\.key), nil)
+        agenda = []
     }
 
     /// The result of an event to which a coordinator objects, or for whose error the app has an alert: the original
@@ -124,118 +217,6 @@ extension TransitionRun {
         }
         if subject.type == BuiltInEvent.answer.rawValue { subject.payload?["alert"] = .string(shown.key) }
         return subject
-    }
-
-    /// Asks the coordinators of the screens that match, and of the screens in their tabs, the topmost first, and
-    /// records the first objection. The asker itself is not asked, and a screen that the user has not seen yet may
-    /// always be left.
-    ///
-    /// - Returns: whether a coordinator objects, or has objected before.
-    mutating func recordObjection(against asker: Int?, where matches: (PlacedScreen) -> Bool) -> Bool {
-        guard objection == nil, !leavesWithoutAsking else { return objection != nil }
-        for screen in state.screensToLeave(where: matches) where recordObjection(to: screen, against: asker) {
-            return true
-        }
-        return false
-    }
-
-    private mutating func recordObjection(to screen: PlacedScreen, against asker: Int?) -> Bool {
-        guard screen.coordinator != asker, !agreedScreens.contains(screen.key), state.objection(to: screen) != nil,
-            let before = original.screens.first(where: { $0.key == screen.key }),
-            let alert = original.objection(to: before, for: state.client)
-        else { return false }
-        // One question covers all screens about which the coordinator would ask the same.
-        let same = original.screens.filter { other in
-            other.coordinator == screen.coordinator && original.objection(to: other, for: state.client) == alert
-        }
-        objection = (screen.coordinator, alert, same.map(\.key), nil)
-        agenda = []
-        return true
-    }
-
-    /// Removes coordinators with their screens, without asking. Their alerts stay, and get other owners.
-    ///
-    /// Flows above a removed flow are removed with it: their parents hear of it when all that is under way is done.
-    ///
-    /// - Parameter finisher: the coordinator among them that finishes; the others are dismissed.
-    mutating func removeWithoutAsking(_ chosen: Set<Int>, finisher: Int? = nil) {
-        let ids = state.leaving(with: chosen)
-        if ids.count > chosen.count {
-            for flow in state.presented where ids.contains(flow.coordinator) && !chosen.contains(flow.coordinator) {
-                if let living = state[flow.coordinator], !(living.parent.map(ids.contains) ?? true) {
-                    notices.append(living)
-                }
-            }
-        }
-        if let position = state.presented.firstIndex(where: { ids.contains($0.coordinator) }) {
-            state.presented.removeSubrange(position...)
-        }
-        for coordinator in state.coordinators.reversed()
-        where ids.contains(coordinator.id) && coordinator.id != finisher {
-            dismissed.append(coordinator.name)
-        }
-        removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.name, $0.parent) }
-        state.coordinators.removeAll { ids.contains($0.id) }
-        state.removeWork(of: ids)
-        removeScreensWithoutAsking { ids.contains($0.coordinator) }
-        if state.alert != nil { adoptAlerts() }
-    }
-
-    mutating func removeScreensWithoutAsking(where matches: (PlacedScreen) -> Bool) {
-        var removed: [PlacedScreen] = []
-        state.stack.removeScreens(where: matches, into: &removed)
-        for index in state.presented.indices {
-            state.presented[index].stack.removeScreens(where: matches, into: &removed)
-        }
-        for screen in removed { noteRemoval(of: screen) }
-    }
-
-    /// Notes who has lost a screen, and perhaps the last one.
-    mutating func noteRemoval(of screen: PlacedScreen) {
-        if screen.tabs != nil { hasLostTabs = true }
-        screen.forEachWithin { screen in
-            if !losers.contains(screen.coordinator) { losers.append(screen.coordinator) }
-        }
-    }
-
-    /// Removes the coordinators that have just lost what they were for: the stack on which they were started, or their last
-    /// screen, with nothing of their descendants left either. Their parents hear of it when all that is under way is done.
-    ///
-    /// One that has removed its last screen itself may still show another one. One whose last child has gone is told of
-    /// that first.
-    mutating func removeBereft(by asker: Int?) {
-        while objection == nil, hasLostTabs || !losers.isEmpty, let bereft = bereft(by: asker) {
-            guard remove([bereft.id], by: asker) else { return }
-            notices.append(bereft)
-        }
-        losers = []
-        hasLostTabs = false
-    }
-
-    private func bereft(by asker: Int?) -> LivingCoordinator? {
-        if hasLostTabs, let homeless { return homeless }
-        let screens = losers.isEmpty ? [] : state.screens
-        return state.coordinators.first { loser in
-            guard loser.parent != nil, loser.id != asker, losers.contains(loser.id) else { return false }
-            return isBereft(loser.id, among: screens, asker)
-        }
-    }
-
-    /// Whether a coordinator has lost its last screen, and so have all its descendants.
-    private func isBereft(_ id: Int, among screens: [PlacedScreen], _ asker: Int?) -> Bool {
-        let family = state.families(of: [id])
-        return !screens.contains { family.contains($0.coordinator) }
-            && state.coordinators.allSatisfy { living in
-                !family.contains(living.id) || losers.contains(living.id) && living.id != asker
-            }
-    }
-
-    /// The first coordinator whose own stack is gone.
-    var homeless: LivingCoordinator? {
-        var stacks: [Int] = []
-        state.stack.forEachStack { stacks.append($0.id) }
-        for flow in state.presented { flow.stack.forEachStack { stacks.append($0.id) } }
-        return state.coordinators.first { !stacks.contains($0.home) }
     }
 }
 
@@ -296,6 +277,7 @@ extension TransitionRun {
         guard request.outlivesCoordinator else { return }
         let heirs = heirs(of: id)
         guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
+        asker = heir.id
         switch request {
         case .tell(let message): try tell(message, toOneOf: heirs[...], request, by: heir)
         default: try perform(request, by: heir)
@@ -304,11 +286,16 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// The screens that match and the screens in their tabs, the topmost first: the order in which their coordinators
-    /// are asked.
-    func screensToLeave(where matches: (PlacedScreen) -> Bool) -> [PlacedScreen] {
+    /// The screens that go if coordinators do, with the flows that present them and all above, or if they match, each with
+    /// those in its tabs, the topmost first.
+    func screensToLeave(with coordinators: Set<Int>, or matches: (PlacedScreen) -> Bool) -> [PlacedScreen] {
         var screens: [PlacedScreen] = []
-        forEachScreen { if matches($0) { $0.forEachWithin { screens.append($0) } } }
+        stack.forEachScreen(thatGoesIf: matches) { screens.append($0) }
+        var isGone = false
+        for flow in presented {
+            isGone = isGone || coordinators.contains(flow.coordinator)
+            flow.stack.forEachScreen(thatGoesIf: { isGone || matches($0) }) { screens.append($0) }
+        }
         return screens.reversed()
     }
 
@@ -344,11 +331,11 @@ extension TransitionRun {
         let before = state.coordinators
         let families = state.families(of: coordinators)
         state.alerts = state.alerts.filter { canBeAnswered($0) && !families.contains($0.coordinator) }
-        removeWithoutAsking(families)
+        drop(families)
         for coordinator in before where state[coordinator.id] == nil { notifyParent(ofDismissed: coordinator) }
-        removeScreensWithoutAsking { screens.contains($0.key) }
+        drop([]) { screens.contains($0.key) }
         // Those who have lost their last screen are the next orphans.
-        (losers, notices) = ([], [])
+        (gone, notices) = ([], [])
         if let link = state.pendingLink {
             let isUnanswered = link.waitsForAnswer && original.alert != nil && state.alert == nil
             if isUnanswered || (try? app.link(link.path)) == nil { state.pendingLink = nil }
@@ -373,19 +360,19 @@ extension TransitionRun {
     /// - Returns: whether there was one to remove.
     mutating func removeEmptyPlace() -> Bool {
         if let homeless {
-            removeWithoutAsking(state.families(of: [homeless.id]))
+            drop(state.families(of: [homeless.id]))
             notifyParent(ofDismissed: homeless)
             return true
         }
         if let flow = state.presented.first(where: { $0.stack.screens.isEmpty }) {
-            removeWithoutAsking(state.families(of: [flow.coordinator]))
+            drop(state.families(of: [flow.coordinator]))
             return true
         }
         for screen in state.screens {
             guard let tabs = screen.tabs, let position = tabs.items.firstIndex(where: { $0.stack.screens.isEmpty })
             else { continue }
             if tabs.items.count == 1 {
-                removeScreensWithoutAsking { $0.key == screen.key }
+                drop([]) { $0.key == screen.key }
             } else {
                 state.changeTabs(of: screen.key) { $0.remove(at: position) }
             }

@@ -69,7 +69,7 @@ extension TransitionRun {
         guard let screen = state.screens.last(where: { $0.coordinator == coordinator.id && $0.tabs != nil }),
             let before = screen.tabs
         else { throw coordinator.impossible(request, "it has no screen with tabs") }
-        guard try endTabs(except: tabs, of: before, by: coordinator) else { return }
+        try endTabs(except: tabs, of: before)
         var new: [(tab: Tab, item: PlacedTab)] = []
         var items: [PlacedTab] = []
         // Without what has ended.
@@ -89,12 +89,8 @@ extension TransitionRun {
         try fill(new, request, by: coordinator)
     }
 
-    /// Ends the flows in the tabs that go, and removes the screens there, unless a coordinator objects.
-    ///
-    /// - Returns: whether they were removed.
-    private mutating func endTabs(
-        except tabs: [Tab], of before: PlacedTabs, by coordinator: LivingCoordinator
-    ) throws(NavigationError) -> Bool {
+    /// Ends the flows in the tabs that go, and removes the screens there.
+    private mutating func endTabs(except tabs: [Tab], of before: PlacedTabs) throws(NavigationError) {
         var stacks: Set<Int> = []
         var keys: Set<String> = []
         for old in before.items where !tabs.contains(where: { $0.id == old.id }) {
@@ -102,16 +98,9 @@ extension TransitionRun {
             for screen in old.stack.screens { keys.insert(screen.key) }
         }
         let started = state.coordinators.filter { stacks.contains($0.home) }.map(\.id)
-        let ended = state.families(of: Set(started))
-        let goes = { (screen: PlacedScreen) in keys.contains(screen.key) || ended.contains(screen.coordinator) }
-        guard !recordObjection(against: coordinator.id, where: goes) else { return false }
-        if !ended.isEmpty {
-            let living = state.coordinators
-            removeWithoutAsking(ended)
-            try recordCleanUps(since: living, .removed)
-        }
-        removeScreensWithoutAsking { keys.contains($0.key) }
-        return true
+        let living = state.coordinators
+        drop(state.families(of: Set(started))) { keys.contains($0.key) }
+        try recordCleanUps(since: living, .removed)
     }
 
     /// Whether a tab's stack has a screen, or a coordinator that may still show one.
@@ -213,7 +202,7 @@ extension TransitionRun {
             }
             kept = stack.screens.count - 1
         }
-        removeScreens(stack.screens.dropFirst(kept), by: coordinator.id)
+        drop(stack.screens.dropFirst(kept))
     }
 
     mutating func replace(
@@ -225,10 +214,9 @@ extension TransitionRun {
         guard let top = state.stack(id)?.screens.last, top.coordinator == coordinator.id else {
             throw coordinator.impossible(request, "the screen on top of the stack is not its own")
         }
-        guard !recordObjection(against: coordinator.id, where: { $0 === top }) else { return }
         try change(id, request, by: coordinator) { $0.screens[$0.screens.count - 1] = placed }
         replaced[key] = top.key
-        noteRemoval(of: top)
+        top.forEachWithin { noteGone($0) }
     }
 
     mutating func setStack(
@@ -240,8 +228,7 @@ extension TransitionRun {
         if let stack = state.stack(id),
             let first = stack.screens.firstIndex(where: { $0.coordinator == coordinator.id })
         {
-            removeScreens(stack.screens[first...], by: coordinator.id)
-            guard objection == nil else { return }
+            drop(stack.screens[first...])
         }
         for screen in screens { try place(screen, on: id, request, by: coordinator) }
     }

@@ -76,10 +76,12 @@ public struct TransitionRun: Sendable {
     private(set) var redrawsAll = false
     /// The coordinators that were removed: their ids and names, and the ids of their parents.
     var removed: [(id: Int, name: String, parent: Int?)] = []
-    /// Whether a screen with tabs was removed, and with it stacks on which coordinators may have been started.
-    var hasLostTabs = false
-    /// The coordinators that have lost a screen by what is being done.
-    var losers: [Int] = []
+    /// The id of the coordinator whose request is performed; `nil` if it is the user's.
+    var asker: Int?
+    /// The screens that have gone by what is being done, with those in their tabs, the topmost first.
+    var gone: [PlacedScreen] = []
+    /// The keys of those among them to whose leaving their coordinators object.
+    var objectors: [String] = []
     /// The coordinators that are gone and whose parents have not heard of it yet.
     var notices: [LivingCoordinator] = []
     /// Coordinators started in this transition that have not owned a screen or a child yet.
@@ -172,7 +174,7 @@ public struct TransitionRun: Sendable {
         }
         // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
         if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
-            !askToLeaveVisible(by: nil)
+            !askToLeaveVisible()
         {
             return try resultWithAlert()
         }
@@ -229,7 +231,7 @@ public struct TransitionRun: Sendable {
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
             if case .perform(let request, _) = step { try perform(request, byRemoved: id) }
-            return
+            return settleStep()
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
@@ -237,12 +239,18 @@ public struct TransitionRun: Sendable {
             try await callShouldSelectTab(tab, ofScreen: screen, at: index)
         case .call(let call, _): try await perform(call, at: index)
         case .perform(let request, _):
+            asker = id
             try perform(request, by: state.coordinators[index])
-            removeBereft(by: id)
+            settleStep()
             probe?.didPerform(by: id, state)
         case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
         case .passOn(let link, _): passOn(link, from: id)
         }
+    }
+
+    private mutating func settleStep() {
+        settle()
+        asker = nil
     }
 
     /// Calls a coordinator's function and puts its requests on the agenda.
@@ -342,10 +350,9 @@ public struct TransitionRun: Sendable {
             return true
         }
         guard let orphan else { return false }
-        if remove([orphan.id], by: nil) {
-            notifyParent(ofDismissed: orphan)
-            removeBereft(by: nil)
-        }
+        drop([orphan.id])
+        notifyParent(ofDismissed: orphan)
+        settle()
         return true
     }
 
@@ -356,11 +363,9 @@ public struct TransitionRun: Sendable {
         agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))
     }
 
-    /// A coordinator whose own stack is gone, though it may have presented a flow; otherwise the last one that has
-    /// neither a screen nor a child any longer.
+    /// The last coordinator that has neither a screen nor a child any longer.
     private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
-        if hasLostTabs, let homeless { return homeless }
-        return state.coordinators.last {
+        state.coordinators.last {
             $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id)
         }
     }
@@ -512,7 +517,7 @@ extension TransitionRun {
         case .finish: try finish(coordinator, request)
         case .endChildren(let asking):
             let before = state.coordinators
-            remove(Set(state.children(of: coordinator.id).map(\.id)), by: coordinator.id, asking: asking)
+            drop(Set(state.children(of: coordinator.id).map(\.id)), asking: asking)
             try recordCleanUps(since: before, .removed)
         case .deliver(let value): try deliver(value, request, by: coordinator)
         case .move(let child, let place): try move(child, to: place, request, by: coordinator)

@@ -102,12 +102,24 @@ private struct StateDifference {
         if let alert = after.alert { additions.append(.alert(key: alert.key)) }
     }
 
-    var operations: [Operation] { dismissals + pops.reversed() + updates + selections + additions }
+    var operations: [Operation] {
+        var operations = dismissals
+        // Most transitions have operations of one kind.
+        for others in [pops.reversed(), updates, selections, additions] where !others.isEmpty {
+            if operations.isEmpty { operations = others } else { operations += others }
+        }
+        return operations
+    }
 
     /// The screens at the bottom that keep their order stay, or are replaced. Those above them come; all others go.
     private mutating func compare(_ old: ScreenStack, _ new: ScreenStack, _ name: () -> String) {
         var (next, kept) = (0, 0)
         for screen in new.screens {
+            if next < old.screens.count, old.screens[next] === screen {
+                next += 1
+                kept += 1
+                continue
+            }
             let key = placeKey(of: screen)
             guard let position = old.screens[next...].firstIndex(where: { $0.key == key }) else { break }
             remove(old.screens[next..<position], from: name)
@@ -142,11 +154,11 @@ private struct StateDifference {
     }
 
     private mutating func compare(_ old: PlacedTabs, _ new: PlacedTabs, of key: String) {
-        for tab in old.items where new.position(of: tab.id) == nil {
+        for (position, tab) in old.items.enumerated() where new.position(of: tab.id, near: position) == nil {
             remove(tab.stack.screens[...]) { "\(key)/\(tab.id)" }
         }
-        for tab in new.items {
-            let before = old.position(of: tab.id).map { old.items[$0] }
+        for (position, tab) in new.items.enumerated() {
+            let before = old.position(of: tab.id, near: position).map { old.items[$0] }
             if before === tab { continue }
             compare(before?.stack ?? ScreenStack(id: tab.stack.id), tab.stack) { "\(key)/\(tab.id)" }
         }

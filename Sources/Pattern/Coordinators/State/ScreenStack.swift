@@ -116,8 +116,9 @@ public final class PlacedScreen: Sendable {
 
     /// Whether clients and the engine see nothing else in two screens, apart from what is in their tabs.
     func isDrawn(as other: PlacedScreen) -> Bool {
-        hasSameMembers(as: other)
-            && (tabs?.items ?? []).elementsEqual(other.tabs?.items ?? []) { $0.isLabelled(as: $1) }
+        guard hasSameMembers(as: other) else { return false }
+        guard let items = tabs?.items, let others = other.tabs?.items else { return true }
+        return items.count == others.count && items.indices.allSatisfy { items[$0].isLabelled(as: others[$0]) }
     }
 
     /// The events that the screen offers with any payload that they take; `nil` if these are all events of its
@@ -210,6 +211,11 @@ public struct PlacedTabs: Sendable, Equatable {
     func position(of id: String) -> Int? {
         items.firstIndex { $0.id == id }
     }
+
+    /// The same, looked for first where it probably is.
+    func position(of id: String, near position: Int) -> Int? {
+        position < items.count && items[position].id == id ? position : self.position(of: id)
+    }
 }
 
 /// A tab and its stack. Immutable, like a screen.
@@ -269,6 +275,17 @@ extension ScreenStack {
         for screen in screens { screen.forEachWithin(visit) }
     }
 
+    /// Visits the screens that match, here and in tabs, each with those in its own tabs.
+    func forEachScreen(thatGoesIf matches: (PlacedScreen) -> Bool, _ visit: (PlacedScreen) -> Void) {
+        for screen in screens {
+            if matches(screen) {
+                screen.forEachWithin(visit)
+            } else if let tabs = screen.tabs {
+                for tab in tabs.items { tab.stack.forEachScreen(thatGoesIf: matches, visit) }
+            }
+        }
+    }
+
     /// Visits this stack and those in tabs.
     func forEachStack(_ visit: (ScreenStack) -> Void) {
         visit(self)
@@ -324,29 +341,27 @@ extension ScreenStack {
         return false
     }
 
-    /// Removes all screens that match, here and in tabs, and appends them to `removed`. The screens in the tabs of a removed
-    /// screen are removed with it, and not appended.
+    /// Removes all screens that match, here and in tabs, with those in their own tabs.
     ///
     /// - Returns: whether there were any.
     @discardableResult
-    mutating func removeScreens(
-        where matches: (PlacedScreen) -> Bool, into removed: inout [PlacedScreen]
-    ) -> Bool {
-        let before = removed.count
-        removed += screens.filter(matches)
-        if removed.count > before { screens.removeAll(where: matches) }
+    mutating func removeScreens(where matches: (PlacedScreen) -> Bool) -> Bool {
+        var isAny = screens.contains(where: matches)
+        if isAny { screens.removeAll(where: matches) }
         for (index, screen) in screens.enumerated() {
             guard var tabs = screen.tabs else { continue }
             var hasChanged = false
             for (position, tab) in tabs.items.enumerated() {
                 var stack = tab.stack
-                guard stack.removeScreens(where: matches, into: &removed) else { continue }
+                guard stack.removeScreens(where: matches) else { continue }
                 tabs.items[position] = tab.with(stack)
                 hasChanged = true
             }
-            if hasChanged { screens[index] = screen.with(tabs) }
+            guard hasChanged else { continue }
+            screens[index] = screen.with(tabs)
+            isAny = true
         }
-        return removed.count > before
+        return isAny
     }
 }
 
