@@ -53,7 +53,7 @@ package struct PlainClient: Equatable {
     /// - Returns: what is wrong; `nil` if the client has drawn what was sent.
     package mutating func follow(_ operations: [Operation], to after: PlainClient) -> String? {
         for operation in operations {
-            guard perform(operation, after) else { return "\(PlainClient.word(operation)) cannot be performed" }
+            guard perform(operation, after) else { return "\(operation.word) cannot be performed" }
         }
         if self == after { return nil }
         if flows != after.flows { return "other flows" }
@@ -61,20 +61,6 @@ package struct PlainClient: Equatable {
         if alert != after.alert { return "another alert" }
         if selected != after.selected { return "other tabs are selected" }
         return "a screen is drawn otherwise"
-    }
-
-    private static func word(_ operation: Operation) -> String {
-        switch operation {
-        case .push: "push"
-        case .pop: "pop"
-        case .replace: "replace"
-        case .update: "update"
-        case .present: "present"
-        case .dismiss: "dismiss"
-        case .selectTab: "selectTab"
-        case .alert: "alert"
-        case .dismissAlert: "dismissAlert"
-        }
     }
 
     private mutating func perform(_ operation: Operation, _ after: PlainClient) -> Bool {

@@ -94,7 +94,7 @@ extension TransitionRun {
         switch plan {
         case .dismissAlert?:
             if let button = state.alert?.alert.cancelButton { try press(button) }
-        case .pop(let key, _)?: drop([]) { $0.key == key }
+        case .pop(let key, _)?: drop { $0.key == key }
         case .dismiss?: dismissFlows(from: state.presented.count - 1)
         case .selectTab(let key, let position, _)?:
             guard askToLeaveVisible(), let tab = selectPrevious(position, of: key) else { return }

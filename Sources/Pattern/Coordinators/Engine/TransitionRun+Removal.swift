@@ -12,12 +12,12 @@ extension TransitionRun {
     ///   - asking: whether coordinators may object.
     ///   - finisher: the coordinator among them that finishes; the others are dismissed.
     mutating func drop(
-        _ chosen: Set<Int>, asking: Bool = true, finisher: Int? = nil,
+        _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil,
         screens matches: (PlacedScreen) -> Bool = { _ in false }
     ) {
         let ids = state.leaving(with: chosen)
         let goes = { (screen: PlacedScreen) in ids.contains(screen.coordinator) || matches(screen) }
-        for screen in state.screensToLeave(with: ids, or: goes) { noteGone(screen, asking: asking) }
+        for screen in state.screensToLeave(where: goes) { noteGone(screen, asking: asking) }
         for flow in state.presented where ids.contains(flow.coordinator) && !chosen.contains(flow.coordinator) {
             if let living = state[flow.coordinator], !(living.parent.map(ids.contains) ?? true) {
                 notices.append(living)
@@ -26,10 +26,10 @@ extension TransitionRun {
         state.presented.removeLast(state.presented.drop { !ids.contains($0.coordinator) }.count)
         state.stack.removeScreens(where: goes)
         for index in state.presented.indices { state.presented[index].stack.removeScreens(where: goes) }
-        if !ids.isEmpty { drop(ids, finisher) }
+        if !ids.isEmpty { removeCoordinators(ids, finisher) }
     }
 
-    private mutating func drop(_ ids: Set<Int>, _ finisher: Int?) {
+    private mutating func removeCoordinators(_ ids: Set<Int>, _ finisher: Int?) {
         for coordinator in state.coordinators.reversed()
         where ids.contains(coordinator.id) && coordinator.id != finisher {
             dismissed.append(coordinator.name)
@@ -47,7 +47,7 @@ extension TransitionRun {
     }
 
     mutating func drop(_ screens: ArraySlice<PlacedScreen>) {
-        drop([]) { screen in screens.contains { $0 === screen } }
+        drop { screen in screens.contains { $0 === screen } }
     }
 
     /// Dismisses the flow at that position and all flows above it, and notifies the parents that remain.
@@ -60,30 +60,30 @@ extension TransitionRun {
         for coordinator in childrenOfOthers { notifyParent(ofDismissed: coordinator) }
     }
 
-    /// Does what follows from the screens that have gone: asks whether they may, and removes the coordinators that have just
+    /// Does what follows from the screens that a request or an event has removed: asks whether they may go, and removes the coordinators that have just
     /// lost what they were for: the stack on which they were started, or their last screen, with nothing of their descendants
     /// left either. Their parents hear of it when all that is under way is done.
     ///
     /// One that has removed its last screen itself may still show another one. One whose last child has gone is told of
     /// that first.
     mutating func settle() {
+        defer { asker = nil }
         guard !gone.isEmpty else { return }
-        while !isHeldUp, let bereft {
+        recordObjection()
+        while objection == nil, let bereft {
             drop([bereft.id])
             notices.append(bereft)
+            recordObjection()
         }
         if objection == nil { notifyDelegates() }
         (gone, objectors) = ([], [])
     }
 
-    /// Whether a coordinator objects to what has gone. Of several, that of the topmost screen is asked.
-    private var isHeldUp: Bool {
-        mutating get {
-            guard objection == nil, !objectors.isEmpty else { return objection != nil }
-            for screen in original.screens.reversed() where objection == nil && objectors.contains(screen.key) {
-                object(to: screen)
-            }
-            return objection != nil
+    /// Records an objection to what has gone. Of several, that of the topmost screen's coordinator counts.
+    private mutating func recordObjection() {
+        guard !objectors.isEmpty else { return }
+        for screen in original.screens.reversed() where objection == nil && objectors.contains(screen.key) {
+            object(to: screen)
         }
     }
 
@@ -108,7 +108,7 @@ extension TransitionRun {
     private func hasLostScreen(_ id: Int) -> Bool { gone.contains { $0.coordinator == id } }
 
     /// Whether a screen with tabs has gone, and with it stacks on which coordinators may have been started.
-    var hasLostTabs: Bool { gone.contains { $0.tabs != nil } }
+    private var hasLostTabs: Bool { gone.contains { $0.tabs != nil } }
 
     /// The first coordinator whose own stack is gone.
     var homeless: LivingCoordinator? {
@@ -286,16 +286,10 @@ extension TransitionRun {
 }
 
 extension NavigationState {
-    /// The screens that go if coordinators do, with the flows that present them and all above, or if they match, each with
-    /// those in its tabs, the topmost first.
-    func screensToLeave(with coordinators: Set<Int>, or matches: (PlacedScreen) -> Bool) -> [PlacedScreen] {
+    /// The screens that match and the screens in their tabs, the topmost first. Some may be there twice.
+    func screensToLeave(where matches: (PlacedScreen) -> Bool) -> [PlacedScreen] {
         var screens: [PlacedScreen] = []
-        stack.forEachScreen(thatGoesIf: matches) { screens.append($0) }
-        var isGone = false
-        for flow in presented {
-            isGone = isGone || coordinators.contains(flow.coordinator)
-            flow.stack.forEachScreen(thatGoesIf: { isGone || matches($0) }) { screens.append($0) }
-        }
+        forEachScreen { if matches($0) { $0.forEachWithin { screens.append($0) } } }
         return screens.reversed()
     }
 
@@ -333,7 +327,7 @@ extension TransitionRun {
         state.alerts = state.alerts.filter { canBeAnswered($0) && !families.contains($0.coordinator) }
         drop(families)
         for coordinator in before where state[coordinator.id] == nil { notifyParent(ofDismissed: coordinator) }
-        drop([]) { screens.contains($0.key) }
+        drop { screens.contains($0.key) }
         // Those who have lost their last screen are the next orphans.
         (gone, notices) = ([], [])
         if let link = state.pendingLink {
@@ -372,7 +366,7 @@ extension TransitionRun {
             guard let tabs = screen.tabs, let position = tabs.items.firstIndex(where: { $0.stack.screens.isEmpty })
             else { continue }
             if tabs.items.count == 1 {
-                drop([]) { $0.key == screen.key }
+                drop { $0.key == screen.key }
             } else {
                 state.changeTabs(of: screen.key) { $0.remove(at: position) }
             }

@@ -242,7 +242,7 @@ extension TransitionRun {
         var screen = own.labelled
         change(&screen)
         let drawn = coordinator.drawing(of: screen, in: state.context)
-        if drawn != own.labelled { _ = try redraw(own, as: drawn, request.description, by: coordinator) }
+        if drawn != own.labelled { try redraw(own, as: drawn, request.description, by: coordinator) }
     }
 
     /// Counts a new version of a screen's content, which is no part of the state.
@@ -288,6 +288,7 @@ extension TransitionRun {
 
     /// - Parameter request: names the request or the function that the screen comes from, for its author.
     /// - Returns: whether the screen has changed.
+    @discardableResult
     private mutating func redraw(
         _ own: PlacedScreen, as screen: Screen, _ request: @autoclosure () -> String, by coordinator: LivingCoordinator
     ) throws(NavigationError) -> Bool {

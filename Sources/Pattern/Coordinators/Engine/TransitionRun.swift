@@ -231,7 +231,7 @@ public struct TransitionRun: Sendable {
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
             if case .perform(let request, _) = step { try perform(request, byRemoved: id) }
-            return settleStep()
+            return settle()
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
@@ -241,16 +241,11 @@ public struct TransitionRun: Sendable {
         case .perform(let request, _):
             asker = id
             try perform(request, by: state.coordinators[index])
-            settleStep()
+            settle()
             probe?.didPerform(by: id, state)
         case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
         case .passOn(let link, _): passOn(link, from: id)
         }
-    }
-
-    private mutating func settleStep() {
-        settle()
-        asker = nil
     }
 
     /// Calls a coordinator's function and puts its requests on the agenda.

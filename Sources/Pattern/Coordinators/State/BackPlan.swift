@@ -46,7 +46,7 @@ extension NavigationState {
     public func asks(beforeDismissing position: Int) -> Bool {
         guard let lowest = lowestDismissable, position >= lowest else { return false }
         let flows = families(of: Set(presented[position...].map(\.coordinator)))
-        return screensToLeave(with: flows) { flows.contains($0.coordinator) }.contains { objection(to: $0) != nil }
+        return screensToLeave { flows.contains($0.coordinator) }.contains { objection(to: $0) != nil }
     }
 
     /// The position of the lowest presented flow that the user may dismiss together with all flows above it; `nil` if

@@ -217,21 +217,24 @@ extension Operation {
 }
 
 extension Operation: JSONWritable {
+    /// Which operation it is, as clients read it.
+    package var word: StaticString {
+        switch self {
+        case .push: "push"
+        case .pop: "pop"
+        case .replace: "replace"
+        case .update: "update"
+        case .present: "present"
+        case .dismiss: "dismiss"
+        case .selectTab: "selectTab"
+        case .alert: "alert"
+        case .dismissAlert: "dismissAlert"
+        }
+    }
+
     public func write(to writer: inout JSONWriter) {
-        let (name, key): (StaticString, String) =
-            switch self {
-            case .push(let key, _): ("push", key)
-            case .pop(let key, _): ("pop", key)
-            case .replace(let key, _, _): ("replace", key)
-            case .update(let key): ("update", key)
-            case .present(let key, _): ("present", key)
-            case .dismiss(let key): ("dismiss", key)
-            case .selectTab(let key, _): ("selectTab", key)
-            case .alert(let key): ("alert", key)
-            case .dismissAlert(let key): ("dismissAlert", key)
-            }
         writer.object { writer in
-            writer.member("op", word: name)
+            writer.member("op", word: word)
             writer.member("key", key)
             switch self {
             case .selectTab(_, let tab): writer.member("tab", tab)

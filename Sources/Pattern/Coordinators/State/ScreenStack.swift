@@ -275,17 +275,6 @@ extension ScreenStack {
         for screen in screens { screen.forEachWithin(visit) }
     }
 
-    /// Visits the screens that match, here and in tabs, each with those in its own tabs.
-    func forEachScreen(thatGoesIf matches: (PlacedScreen) -> Bool, _ visit: (PlacedScreen) -> Void) {
-        for screen in screens {
-            if matches(screen) {
-                screen.forEachWithin(visit)
-            } else if let tabs = screen.tabs {
-                for tab in tabs.items { tab.stack.forEachScreen(thatGoesIf: matches, visit) }
-            }
-        }
-    }
-
     /// Visits this stack and those in tabs.
     func forEachStack(_ visit: (ScreenStack) -> Void) {
         visit(self)
