@@ -130,6 +130,7 @@ package final class Table: Sendable {
                     continue
                 }
                 guard last.coordinator == coordinator else { return nil }
+                if !living(coordinator) { state.hasDropped = true }
                 return state.open[state.open.count - 1].issued.removeLast()
             }
             return nil

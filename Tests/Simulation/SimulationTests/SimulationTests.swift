@@ -112,10 +112,10 @@ import Testing
 
     @Test func `walks use every function of the navigator, every callback and every built-in event`() async throws {
         let usage = await VocabularyTests.usage()
-        let navigator = try VocabularyTests.text("Authoring/Navigator.swift")
-        let signals = try VocabularyTests.part(
-            of: VocabularyTests.text("Authoring/Signal.swift"), from: "extension Navigator {")
-        let requests = (navigator + signals).matches(of: /\n    public mutating func (\w+)/).map { String($0.output.1) }
+        let files = try ["Flow", "Message", "Session", "Stack", "Tab", "Work"].map {
+            try VocabularyTests.text("Requests/\($0)Requests.swift")
+        }
+        let requests = files.joined().matches(of: /\n    public mutating func (\w+)/).map { String($0.output.1) }
         let coordinator = try VocabularyTests.text("Authoring/Coordinator.swift")
         var callbacks: Set<String> = []
         for name in ["Coordinator: Codable", "TabBarDelegate: Coordinator", "StackDelegate: Coordinator"] {

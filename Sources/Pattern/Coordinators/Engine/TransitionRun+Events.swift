@@ -97,7 +97,8 @@ extension TransitionRun {
         case .pop(let key, _)?: drop { $0.key == key }
         case .dismiss?: dismissFlows(from: state.presented.count - 1)
         case .selectTab(let key, let position, _)?:
-            guard askToLeaveVisible(), let tab = selectPrevious(position, of: key) else { return }
+            guard let tab = selectPrevious(position, of: key) else { return }
+            noteLeft()
             let owner = state.screens.first { $0.key == key }?.coordinator
             if let delegate = tabBarDelegate(owner) { agenda.append(.call(.didSelectTab(tab), delegate)) }
         case nil: break
@@ -137,7 +138,7 @@ extension TransitionRun {
                 let tab = tabs.items[position].id
                 return agenda.append(.call(.shouldSelectTab(tab, ofScreen: screen.key), delegate))
             }
-            guard askToLeaveVisible() else { return }
+            noteLeft()
             return select(position, of: screen)
         }
         guard state.mayGoBack else { return }
@@ -173,9 +174,9 @@ extension TransitionRun {
 
     /// Selects a tab that the delegate has not refused, unless a coordinator objects to leaving the visible screen.
     mutating func selectTab(_ tab: String, ofScreen key: String) {
-        guard let screen = state.screens.first(where: { $0.key == key }), let position = screen.tabs?.position(of: tab),
-            askToLeaveVisible()
+        guard let screen = state.screens.first(where: { $0.key == key }), let position = screen.tabs?.position(of: tab)
         else { return }
+        noteLeft()
         select(position, of: screen)
         if let delegate = tabBarDelegate(screen.coordinator) { agenda.append(.call(.didSelectTab(tab), delegate)) }
     }
@@ -274,11 +275,9 @@ extension TransitionRun {
 
     private mutating func relaunch() throws(NavigationError) {
         // What is shared may decide whether somebody objects.
-        let before = state.coordinators
-        drop(Set(before.map(\.id)))
+        drop(Set(state.coordinators.map(\.id)), cleaningUp: .relaunched)
         state.pendingLink = nil
         state.shared = state.shared.surviving
-        try recordCleanUps(since: before, .relaunched)
         try startRoot()
     }
 

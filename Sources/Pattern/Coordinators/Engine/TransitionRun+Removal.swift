@@ -11,8 +11,9 @@ extension TransitionRun {
     /// - Parameters:
     ///   - asking: whether coordinators may object.
     ///   - finisher: the coordinator among them that finishes; the others are dismissed.
+    ///   - reason: why they clean up; `nil` if they need not.
     mutating func drop(
-        _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil,
+        _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil, cleaningUp reason: EndReason? = nil,
         screens matches: (PlacedScreen) -> Bool = { _ in false }
     ) {
         let ids = state.leaving(with: chosen)
@@ -26,24 +27,31 @@ extension TransitionRun {
         state.presented.removeLast(state.presented.drop { !ids.contains($0.coordinator) }.count)
         state.stack.removeScreens(where: goes)
         for index in state.presented.indices { state.presented[index].stack.removeScreens(where: goes) }
-        if !ids.isEmpty { removeCoordinators(ids, finisher) }
+        if !ids.isEmpty { removeCoordinators(ids, finisher, reason) }
     }
 
-    private mutating func removeCoordinators(_ ids: Set<Int>, _ finisher: Int?) {
+    private mutating func removeCoordinators(_ ids: Set<Int>, _ finisher: Int?, _ reason: EndReason?) {
         for coordinator in state.coordinators.reversed()
         where ids.contains(coordinator.id) && coordinator.id != finisher {
             dismissed.append(coordinator.name)
         }
-        removed += state.coordinators.filter { ids.contains($0.id) }.map { ($0.id, $0.name, $0.parent) }
+        let gone = state.coordinators.filter { ids.contains($0.id) }
+        removed += gone.map { ($0.id, $0.name, $0.parent) }
         state.coordinators.removeAll { ids.contains($0.id) }
         state.removeWork(of: ids)
+        if let reason { state.cleanUp(gone, reason, version: app.version, at: now) }
         if state.alert != nil { adoptAlerts() }
     }
 
     /// Notes that a screen goes, while its coordinator lives.
     mutating func noteGone(_ screen: PlacedScreen, asking: Bool = true) {
         gone.append(screen)
-        if asking, mayObject(to: screen) { objectors.append(screen.key) }
+        if asking { ask(about: screen) }
+    }
+
+    /// Notes that the user leaves the screen that is visible, which stays.
+    mutating func noteLeft() {
+        if let visible = original.visible { ask(about: visible) }
     }
 
     mutating func drop(_ screens: ArraySlice<PlacedScreen>) {
@@ -60,15 +68,15 @@ extension TransitionRun {
         for coordinator in childrenOfOthers { notifyParent(ofDismissed: coordinator) }
     }
 
-    /// Does what follows from the screens that a request or an event has removed: asks whether they may go, and removes the coordinators that have just
-    /// lost what they were for: the stack on which they were started, or their last screen, with nothing of their descendants
-    /// left either. Their parents hear of it when all that is under way is done.
+    /// Does what follows from the screens that a request or an event has removed, or left: asks whether that may be, and
+    /// removes the coordinators that have just lost what they were for: the stack on which they were started, or their last
+    /// screen, with nothing of their descendants left either. Their parents hear of it when all that is under way is done.
     ///
     /// One that has removed its last screen itself may still show another one. One whose last child has gone is told of
     /// that first.
     mutating func settle() {
-        defer { asker = nil }
-        guard !gone.isEmpty else { return }
+        defer { asking = nil }
+        guard !gone.isEmpty || !objectors.isEmpty else { return }
         recordObjection()
         while objection == nil, let bereft {
             drop([bereft.id])
@@ -92,7 +100,7 @@ extension TransitionRun {
         if hasLostTabs, let homeless { return homeless }
         let screens = state.screens
         return state.coordinators.first { loser in
-            loser.parent != nil && loser.id != asker && hasLostScreen(loser.id) && isBereft(loser.id, among: screens)
+            loser.parent != nil && !isAsking(loser.id) && hasLostScreen(loser.id) && isBereft(loser.id, among: screens)
         }
     }
 
@@ -101,9 +109,11 @@ extension TransitionRun {
         let family = state.families(of: [id])
         return !screens.contains { family.contains($0.coordinator) }
             && state.coordinators.allSatisfy { living in
-                !family.contains(living.id) || hasLostScreen(living.id) && living.id != asker
+                !family.contains(living.id) || hasLostScreen(living.id) && !isAsking(living.id)
             }
     }
+
+    private func isAsking(_ id: Int) -> Bool { asking?.coordinator.id == id }
 
     private func hasLostScreen(_ id: Int) -> Bool { gone.contains { $0.coordinator == id } }
 
@@ -121,7 +131,7 @@ extension TransitionRun {
     /// Puts `screenWasRemoved` on the agenda for the screens that the user has left, except those with which their
     /// coordinator is removed.
     private mutating func notifyDelegates() {
-        guard asker == nil, app.types.contains(where: \.isStackDelegate) else { return }
+        guard asking == nil, app.types.contains(where: \.isStackDelegate) else { return }
         let remaining = state.screens
         // What is last on the agenda is done first.
         for screen in gone.reversed() {
@@ -135,19 +145,13 @@ extension TransitionRun {
 
 /// Asks whether the user may leave a screen.
 extension TransitionRun {
-    /// Asks the coordinator of the screen that the user saw before the transition, and records its objection.
-    ///
-    /// - Returns: whether the screen may be left; `false` also after an earlier objection.
-    mutating func askToLeaveVisible() -> Bool {
-        if objection == nil, let visible = original.visible, mayObject(to: visible) { object(to: visible) }
-        return objection == nil
-    }
-
-    /// Whether a coordinator objects to leaving its screen. The one that asks for it is not asked, nor is the user again who
-    /// has agreed.
-    private func mayObject(to screen: PlacedScreen) -> Bool {
-        !leavesWithoutAsking && screen.coordinator != asker && !agreedScreens.contains(screen.key)
-            && state.objection(to: screen) != nil
+    /// Notes whether a coordinator objects to leaving its screen. The one that wants it to be left is not asked, nor is the
+    /// user again who has agreed.
+    private mutating func ask(about screen: PlacedScreen) {
+        guard !leavesWithoutAsking, !isAsking(screen.coordinator), !agreedScreens.contains(screen.key),
+            state.objection(to: screen) != nil
+        else { return }
+        objectors.append(screen.key)
     }
 
     /// Records the objection to leaving a screen that the user sees. One that nobody has seen yet may always be left.
@@ -268,20 +272,18 @@ extension TransitionRun {
 
     /// Performs a request of a coordinator that was removed, in the name of its nearest living ancestor, if the request
     /// concerns others. Of the rest, a value that can no longer be delivered is refused, so that it is not lost unnoticed.
-    mutating func perform(_ request: Request, byRemoved id: Int) throws(NavigationError) {
-        if case .deliver = request {
+    mutating func perform(_ request: any Request, ofRemoved id: Int) throws(NavigationError) {
+        if request is Deliver {
             throw .impossibleRequest(
-                coordinator: removed.last { $0.id == id }?.name ?? "", request: request.description,
+                coordinator: removed.last { $0.id == id }?.name ?? "", request: request.name,
                 reason: "it was removed by an earlier request")
         }
         guard request.outlivesCoordinator else { return }
         let heirs = heirs(of: id)
         guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
-        asker = heir.id
-        switch request {
-        case .tell(let message): try tell(message, toOneOf: heirs[...], request, by: heir)
-        default: try perform(request, by: heir)
-        }
+        guard let message = request as? Tell else { return try perform(request, by: heir) }
+        asking = (heir, message)
+        try message.perform(in: &self, toOneOf: heirs[...])
     }
 }
 

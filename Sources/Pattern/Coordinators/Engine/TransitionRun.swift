@@ -27,7 +27,7 @@ public struct TransitionRun: Sendable {
 
     enum Step: Sendable {
         case call(Call, Int)
-        case perform(Request, by: Int)
+        case perform(any Request, by: Int)
         /// The user selects a tab of the coordinator's screen of that key.
         case selectTab(String, ofScreen: String, by: Int)
         /// Offers the link to the coordinator's children.
@@ -76,8 +76,8 @@ public struct TransitionRun: Sendable {
     private(set) var redrawsAll = false
     /// The coordinators that were removed: their ids and names, and the ids of their parents.
     var removed: [(id: Int, name: String, parent: Int?)] = []
-    /// The id of the coordinator whose request is performed; `nil` if it is the user's.
-    var asker: Int?
+    /// The coordinator whose request is performed, and the request; `nil` while it is what the user wants.
+    var asking: (coordinator: LivingCoordinator, request: any Request)?
     /// The screens that have gone by what is being done, with those in their tabs, the topmost first.
     var gone: [PlacedScreen] = []
     /// The keys of those among them to whose leaving their coordinators object.
@@ -173,10 +173,10 @@ public struct TransitionRun: Sendable {
             return result
         }
         // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
-        if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key,
-            !askToLeaveVisible()
-        {
-            return try resultWithAlert()
+        if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key {
+            noteLeft()
+            settle()
+            if objection != nil { return try resultWithAlert() }
         }
         if cause != .event, prospect == nil {
             removePointlessAlerts(among: screens)
@@ -193,6 +193,9 @@ public struct TransitionRun: Sendable {
     func check(_ screens: [PlacedScreen]) throws(NavigationError) {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         if !removed.isEmpty, prospect == nil { try checkAlerts() }
+        guard state.pending.count <= max(app.limits.cleanUps, original.pending.count) else {
+            throw .workLimit(coordinator: state.pending.last?.cleanUp?.coordinator ?? "")
+        }
         guard state.isWithinNumberLimit, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
             throw .stateLimit(bytes: app.sizeLimit)
         }
@@ -230,8 +233,11 @@ public struct TransitionRun: Sendable {
         }
         // If another request has removed the coordinator in the meantime, most of its own requests are dropped.
         guard let index = state.coordinators.firstIndex(where: { $0.id == id }) else {
-            if case .perform(let request, _) = step { try perform(request, byRemoved: id) }
-            return settle()
+            guard case .perform(let request, _) = step else { return }
+            try perform(request, ofRemoved: id)
+            settle()
+            probe?.didPerform(by: id, state)
+            return
         }
         switch step {
         case .call(.open(let link), _): try await offer(link, to: index)
@@ -239,13 +245,25 @@ public struct TransitionRun: Sendable {
             try await callShouldSelectTab(tab, ofScreen: screen, at: index)
         case .call(let call, _): try await perform(call, at: index)
         case .perform(let request, _):
-            asker = id
             try perform(request, by: state.coordinators[index])
             settle()
             probe?.didPerform(by: id, state)
-        case .selectTab(let tab, let screen, _): selectTab(tab, ofScreen: screen)
+        case .selectTab(let tab, let screen, _):
+            selectTab(tab, ofScreen: screen)
+            settle()
         case .passOn(let link, _): passOn(link, from: id)
         }
+    }
+
+    mutating func perform(_ request: any Request, by coordinator: LivingCoordinator) throws(NavigationError) {
+        asking = (coordinator, request)
+        try request.perform(in: &self, by: coordinator)
+    }
+
+    /// The request that is performed cannot be, because of a mistake of the app.
+    func impossible(_ reason: String) -> NavigationError {
+        .impossibleRequest(
+            coordinator: asking?.coordinator.name ?? "", request: asking?.request.name ?? "", reason: reason)
     }
 
     /// Calls a coordinator's function and puts its requests on the agenda.
@@ -319,10 +337,11 @@ public struct TransitionRun: Sendable {
         state.coordinators[index] = try living.with(coordinator, in: state.context)
         // What a new declaration of the app removes, its owner may draw without having changed.
         if state.coordinators[index] !== living || prospect != nil { noteChange(of: living.id) }
-        if let finish = navigator.requests.firstIndex(where: \.isFinish),
+        if let finish = navigator.requests.firstIndex(where: \.endsCoordinator),
             let late = navigator.requests[(finish + 1)...].first(where: { !$0.outlivesCoordinator })
         {
-            throw living.impossible(late, "it has already asked to finish")
+            throw .impossibleRequest(
+                coordinator: living.name, request: late.name, reason: "it has already asked to finish")
         }
         for request in navigator.requests.reversed() { agenda.append(.perform(request, by: living.id)) }
     }
@@ -443,7 +462,7 @@ extension TransitionRun.Call {
         if case .receiveSignal = self, error is SignalNotAccepted { return .signalNotAccepted }
         if case .childDidDeliver(let value, let child) = self, error is UnexpectedDelivery {
             return .impossibleRequest(
-                coordinator: type(of: child).name, request: Request.deliver(value).description,
+                coordinator: type(of: child).name, request: Deliver(value: value).name,
                 reason: "its parent “\(coordinator.name)” does not declare childDidDeliver(_:from:_:) for any Sendable")
         }
         if let overloaded = error as? Overloaded { return .overloaded(retryAfter: overloaded.retryAfter) }
@@ -459,7 +478,7 @@ package protocol TransitionProbe: AnyObject, Sendable {
     /// Nothing of what was done counts: the transition begins again, with something else.
     func willStartOver()
 
-    /// A request of a coordinator was performed.
+    /// A request of a coordinator was performed, or dropped because the coordinator is gone.
     ///
     /// - Parameter state: the one after it.
     func didPerform(by coordinator: Int, _ state: NavigationState)
@@ -487,64 +506,4 @@ extension NavigationState {
     public static let depthLimit = 32
     /// How many screens may be within each other, each in a tab of the one before. Parsers of clients have limits, too.
     public static let nestingLimit = 16
-}
-
-/// Performs what a coordinator asks for.
-extension TransitionRun {
-    mutating func perform(_ request: Request, by coordinator: LivingCoordinator) throws(NavigationError) {
-        switch request {
-        case .push(let screen, let onlyIfNew): try push(screen, onlyIfNew: onlyIfNew, request, by: coordinator)
-        case .pushTabs(let screen, let tabs, let selected, let back):
-            try push(screen, tabs, selected: selected, back: back, request, by: coordinator)
-        case .pop, .popTo, .popToRoot: try pop(request, by: coordinator)
-        case .replace(let screen): try replace(with: screen, request, by: coordinator)
-        case .setStack(let screens): try setStack(screens, request, by: coordinator)
-        case .update(let reference, let change): try update(reference, change, request, by: coordinator)
-        case .invalidateContent(let reference): try invalidateContent(reference, request, by: coordinator)
-        case .selectTab(let id): try selectTab(id, request, by: coordinator)
-        case .setBadge(let badge, let tab): try setBadge(badge, ofTab: tab, request, by: coordinator)
-        case .setTabs(let tabs): try setTabs(tabs, request, by: coordinator)
-        case .alert(let alert): try show(alert, request, by: coordinator)
-        case .dismissAlerts: state.alerts = []
-        case .start(let child): try start(child, on: state.stackID(for: coordinator), request, by: coordinator)
-        case .present(let child, let presentation): try present(child, presentation, request, by: coordinator)
-        case .dismiss, .dismissPresented: try dismiss(request, by: coordinator)
-        case .finish: try finish(coordinator, request)
-        case .endChildren(let asking):
-            let before = state.coordinators
-            drop(Set(state.children(of: coordinator.id).map(\.id)), asking: asking)
-            try recordCleanUps(since: before, .removed)
-        case .deliver(let value): try deliver(value, request, by: coordinator)
-        case .move(let child, let place): try move(child, to: place, request, by: coordinator)
-        case .tell(let message): try tell(message, request, by: coordinator)
-        case .tellChildren(let message): tellChildren(message, of: coordinator.id)
-        case .changeUser(let change):
-            try check(change.user, request, by: coordinator)
-            userChange = change
-        case .endSessions(let ending):
-            try check(ending.user, request, by: coordinator)
-            if !sessionEndings.contains(ending) { sessionEndings.append(ending) }
-        case .rotateToken where cause != .event:
-            throw coordinator.impossible(request, "there is no client that could get a new token")
-        case .requestPairingCode where cause != .event || event == nil:
-            throw coordinator.impossible(request, "there is no client that could get a code")
-        case .requestPairingCode(let pairing):
-            guard pairing.label.map(PairedDevice.isLabel) ?? true else {
-                throw coordinator.impossible(request, "a label has 1 to 64 characters, and no control characters")
-            }
-            pairingRequest = pairing
-        case .perform(let effect, let id): try recordEffect(effect, id: id, request, by: coordinator)
-        case .schedule(let signal, let time, let id): try recordTimer(signal, time, id: id, request, by: coordinator)
-        case .cancel(let id): state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
-        case .rotateToken(let rotation): if tokenRotation != .revokingOthers { tokenRotation = rotation }
-        }
-    }
-
-    private func check(
-        _ user: String?, _ request: Request, by coordinator: LivingCoordinator
-    ) throws(NavigationError) {
-        guard user.map(UserID.isValid) ?? true else {
-            throw coordinator.impossible(request, "a user's id has 1 to \(UserID.limit) bytes, and no zero byte")
-        }
-    }
 }

@@ -252,6 +252,11 @@ extension PresentedAlert {
 }
 
 extension PendingWork {
+    /// As it is saved.
+    var json: JSON {
+        (try? JSON(parsing: JSONWriter.bytes(capacity: 256) { save(to: &$0) }, maximumDepth: 512)) ?? .null
+    }
+
     fileprivate func save(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("id", id)

@@ -91,10 +91,6 @@ public final class LivingCoordinator: Sendable {
         let enabled = type.enabledEvents(coordinator, context)
         return enabled == self.enabled ? self : LivingCoordinator(self, enabled: enabled)
     }
-
-    func impossible(_ request: Request, _ reason: String) -> NavigationError {
-        .impossibleRequest(coordinator: name, request: request.description, reason: reason)
-    }
 }
 
 extension Coordinator {

@@ -179,6 +179,27 @@ extension NavigationState {
     }
 }
 
+extension PendingWork {
+    /// The clean-up of a coordinator that is gone.
+    fileprivate init(
+        cleaningUp coordinator: SavedCoordinator, number: Int, _ reason: EndReason, version: Int, at now: Date
+    ) {
+        let cleanUp = CleanUp(
+            name: coordinator.name, state: coordinator.state, version: version, reason: reason, since: now.milliseconds)
+        self.init(id: CleanUp.function, number: number, coordinator: coordinator.id, kind: .cleanUp(cleanUp))
+    }
+}
+
+extension NavigationState {
+    /// Records what coordinators that are gone have to undo, descendants before their ancestors.
+    mutating func cleanUp(_ gone: [LivingCoordinator], _ reason: EndReason, version: Int, at now: Date) {
+        for living in gone.reversed() where living.type.work.willEnd != nil && living.id > inheritedID {
+            pending.append(
+                PendingWork(cleaningUp: SavedCoordinator(living), number: nextID(), reason, version: version, at: now))
+        }
+    }
+}
+
 // Saved states, of sessions that nobody restores.
 extension JSON {
     /// Removes the effects under way from a saved state to which the operator returns a session, and starts the timers
@@ -194,15 +215,7 @@ extension JSON {
             return timer
         }
         let kept = Set((self["coordinators"]?.array ?? []).compactMap { $0["id"]?.integer })
-        var cleanUps = last.savedCleanUps
-        var lastID = self["lastID"]?.integer ?? 0
-        for living in last.savedEndObservers.reversed() where !kept.contains(living["id"]?.integer ?? 0) {
-            lastID += 1
-            cleanUps.append(living.cleanUp(number: lastID, .removed, of: last, at: now))
-        }
-        self["lastID"] = .integer(lastID)
-        let pending = cleanUps + timers
-        self["pending"] = pending.isEmpty ? nil : .array(pending)
+        cleanUp(last.savedEndObservers.filter { !kept.contains($0.id) }, of: last, .removed, beside: timers, at: now)
     }
 
     /// What the session is over for, if only its clean-ups remain.
@@ -213,25 +226,18 @@ extension JSON {
 
     private var savedCleanUps: [JSON] { (self["pending"]?.array ?? []).filter { $0["cleanUp"] != nil } }
 
-    private var savedEndObservers: [JSON] {
+    private var savedEndObservers: [SavedCoordinator] {
         let inherited = self["inheritedID"]?.integer ?? 0
         return (self["coordinators"]?.array ?? []).filter { living in
             living["isTold"] == true && living["id"]?.integer ?? 0 > inherited
-        }
+        }.compactMap { try? SavedCoordinator(json: $0) }
     }
 
     /// The state of a session that is over: it is not restored any more, and only its clean-ups go on.
     package func ended(_ reason: EndReason, at now: Date) -> JSON {
         var state = self
-        var cleanUps = savedCleanUps
-        var lastID = self["lastID"]?.integer ?? 0
-        for living in savedEndObservers.reversed() {
-            lastID += 1
-            cleanUps.append(living.cleanUp(number: lastID, reason, of: self, at: now))
-        }
         state["ended"] = .string(reason.rawValue)
-        state["lastID"] = .integer(lastID)
-        state["pending"] = .array(cleanUps)
+        state.cleanUp(savedEndObservers, of: self, reason, beside: [], at: now)
         return state
     }
 
@@ -247,16 +253,21 @@ extension JSON {
         return state
     }
 
-    /// The clean-up of a saved coordinator, as it is saved.
-    private func cleanUp(number: Int, _ reason: EndReason, of state: JSON, at now: Date) -> JSON {
-        [
-            "id": .string(CleanUp.function), "number": .integer(number), "coordinator": self["id"] ?? 0,
-            "cleanUp": [
-                "name": self["name"] ?? "", "version": state["version"] ?? 0, "reason": .string(reason.rawValue),
-                "state": self["state"] ?? [:],
-            ],
-            "since": .integer(now.milliseconds),
-        ]
+    /// Keeps what another state has to clean up, records what coordinators of it that are gone have to undo, descendants
+    /// before their ancestors, and replaces all other work.
+    private mutating func cleanUp(
+        _ gone: [SavedCoordinator], of last: JSON, _ reason: EndReason, beside others: [JSON], at now: Date
+    ) {
+        var number = self["lastID"]?.integer ?? 0
+        var work = last.savedCleanUps
+        let version = last["version"]?.integer ?? 0
+        for coordinator in gone.reversed() {
+            number += 1
+            work.append(PendingWork(cleaningUp: coordinator, number: number, reason, version: version, at: now).json)
+        }
+        work += others
+        self["lastID"] = .integer(number)
+        self["pending"] = work.isEmpty ? nil : .array(work)
     }
 
     /// The name of an enum's case in Swift's own encoding.
@@ -276,27 +287,6 @@ extension Date {
 
     init(milliseconds: Int) {
         self.init(timeIntervalSince1970: Double(milliseconds) / 1000)
-    }
-}
-
-/// When a timer is due.
-enum TimerTime: Sendable {
-    case after(Duration), at(Date), whenIdle(Duration)
-
-    /// - Returns: in milliseconds since 1970, and how long the user has to have done nothing.
-    func due(from now: Date) -> (due: Int, idle: Int?) {
-        switch self {
-        case .after(let delay): (now.milliseconds + delay.milliseconds, nil)
-        case .at(let time): (max(time, now).milliseconds, nil)
-        case .whenIdle(let delay): (now.milliseconds + delay.milliseconds, delay.milliseconds)
-        }
-    }
-}
-
-extension Duration {
-    /// From 0 to about 300 years, rounded up.
-    fileprivate var milliseconds: Int {
-        Int(min(max(self / .milliseconds(1), 0), 1e13).rounded(.up))
     }
 }
 

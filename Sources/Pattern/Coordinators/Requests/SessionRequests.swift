@@ -1,0 +1,179 @@
+// The session.
+extension Navigator {
+    /// Replaces the session's token with this transition. Call it when the user signs in or gains rights, so that the
+    /// old token is useless to anyone who has seen it (session fixation), and when the user signs out. The answer gives
+    /// the client the new token; the old one is invalid from then on. See `docs/sign-in.md`.
+    ///
+    /// - Parameter revokingOthers: whether the tokens of the session's other devices, which were paired with it, become
+    ///   invalid, too. If not, these devices keep access to the session, but no longer to its earlier versions.
+    public mutating func rotateToken(revokingOthers: Bool = true) {
+        record(RotateToken(rotation: revokingOthers ? .revokingOthers : .keepingOthers))
+    }
+
+    /// Asks for a code that pairs another device with the session. Only the client that posted the event gets it, beside
+    /// the state in its answer: the code is neither in the session nor in what other devices see. It works once, for two
+    /// minutes, and an earlier one of the same client no longer does. `Coordinator.deviceDidPair` is called when a device
+    /// has used it. If no code can be had now, the event is refused, and has changed nothing; a dry run asks for none.
+    ///
+    /// Only an event has a client: in the first transition, for a signal, an effect or a timer, and in `deviceDidPair`, the
+    /// request is refused as an error of the app.
+    ///
+    /// - Parameter label: what the other device is to be called, in 1 to 64 characters.
+    public mutating func requestPairingCode(label: String? = nil) {
+        record(RequestPairingCode(pairing: PairingRequest(label: label)))
+    }
+}
+
+private struct RotateToken: Request {
+    let rotation: TokenRotation
+    var name: String { "rotateToken(\(rotation == .revokingOthers ? "" : "revokingOthers: false"))" }
+    var outlivesCoordinator: Bool { true }
+
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
+        guard run.cause == .event else { throw run.impossible("there is no client that could get a new token") }
+        if run.tokenRotation != .revokingOthers { run.tokenRotation = rotation }
+    }
+}
+
+private struct RequestPairingCode: Request {
+    let pairing: PairingRequest
+    var name: String { "requestPairingCode()" }
+    var outlivesCoordinator: Bool { true }
+
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
+        guard run.cause == .event, run.event != nil else {
+            throw run.impossible("there is no client that could get a code")
+        }
+        guard pairing.label.map(PairedDevice.isLabel) ?? true else {
+            throw run.impossible("a label has 1 to 64 characters, and no control characters")
+        }
+        run.pairingRequest = pairing
+    }
+}
+
+/// A session that a user is signed in to, as the app may show it to that user.
+public struct UserSession: Sendable, Equatable {
+    public let id: String
+    /// The name of its app.
+    public let app: String
+    public let createdAt: Date
+    /// When a device last used it, to the minute.
+    public let lastUsedAt: Date
+    public let expiresAt: Date
+    /// The labels of its devices; a device without a label is left out.
+    public let devices: [String]
+
+    public init(
+        id: String, app: String, createdAt: Date, lastUsedAt: Date, expiresAt: Date, devices: [String] = []
+    ) {
+        self.id = id
+        self.app = app
+        self.createdAt = createdAt
+        self.lastUsedAt = lastUsedAt
+        self.expiresAt = expiresAt
+        self.devices = devices
+    }
+}
+
+/// Finds the sessions of any user.
+public protocol SessionDirectory: Sendable {
+    /// See `Navigator.sessions(ofUser:)`.
+    func sessions(ofUser user: String) async throws -> [UserSession]
+}
+
+/// Some of a user's sessions.
+public enum UserSessions: Sendable, Equatable {
+    case all
+    /// All but the session whose handler makes the request.
+    case others
+    /// The session with that id, if it is the user's.
+    case one(String)
+}
+
+/// How a transition changes who is signed in to the session.
+public enum UserChange: Sendable, Equatable {
+    case signIn(user: String)
+    case signOut
+
+    /// Who is signed in afterwards.
+    public var user: String? {
+        switch self {
+        case .signIn(let user): user
+        case .signOut: nil
+        }
+    }
+}
+
+/// Which sessions of a user a transition ends.
+public struct SessionEnding: Sendable, Equatable {
+    public let user: String
+    public let sessions: UserSessions
+
+    public init(user: String, sessions: UserSessions) {
+        self.user = user
+        self.sessions = sessions
+    }
+}
+
+extension Navigator {
+    /// Assigns the session to a user with this transition, until `signOut`: `sessions(ofUser:)` then lists the session,
+    /// and every fork made of it later. It gives no rights and replaces no token: call `rotateToken`, too.
+    ///
+    /// - Parameter user: the app's own name for the user, of 1 to `UserID.limit` bytes. The operator sees it.
+    public mutating func signIn(user: String) {
+        record(ChangeUser(change: .signIn(user: user)))
+    }
+
+    /// Assigns the session to no user with this transition. Call `rotateToken`, too.
+    public mutating func signOut() {
+        record(ChangeUser(change: .signOut))
+    }
+
+    /// Ends sessions of a user in all apps, for good: their clients get 410. They end after the transition is committed
+    /// and before its event is answered. If ending them fails, the answer is 503 `unknown`. A client that then posts
+    /// the event again under the same `Idempotency-Key` ends the sessions without applying the event a second time.
+    ///
+    /// The first transition of a session ends none. An app should ask for the user's password first (OWASP ASVS 5.0,
+    /// 7.5.2).
+    public mutating func endSessions(ofUser user: String, _ sessions: UserSessions = .others) {
+        record(EndSessions(ending: SessionEnding(user: user, sessions: sessions)))
+    }
+
+    /// The sessions that a user is signed in to, in all apps, as they are now; at most a hundred. Those last used come
+    /// first.
+    ///
+    /// - Throws: if the store cannot be read.
+    public func sessions(ofUser user: String) async throws -> [UserSession] {
+        try await origin.directory?.sessions(ofUser: user) ?? []
+    }
+}
+
+private struct ChangeUser: Request {
+    let change: UserChange
+    var name: String { change == .signOut ? "signOut()" : "signIn(user:)" }
+    var outlivesCoordinator: Bool { true }
+
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
+        try run.check(change.user)
+        run.userChange = change
+    }
+}
+
+private struct EndSessions: Request {
+    let ending: SessionEnding
+    var name: String { "endSessions(ofUser:)" }
+    var outlivesCoordinator: Bool { true }
+
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
+        try run.check(ending.user)
+        if !run.sessionEndings.contains(ending) { run.sessionEndings.append(ending) }
+    }
+}
+
+extension TransitionRun {
+    fileprivate func check(_ user: String?) throws(NavigationError) {
+        guard user.map(UserID.isValid) ?? true else {
+            throw impossible("a user's id has 1 to \(UserID.limit) bytes, and no zero byte")
+        }
+    }
+}
