@@ -175,7 +175,55 @@ extension Shelves.Showing.Event {
     fileprivate var isQuestion: Bool { if case .ask = self { true } else { false } }
 }
 
+/// A draft that asks before it is left, by an event that was called `shut` once.
+private enum Drafts {
+    struct Desk: Coordinator {
+        static let name = "desk"
+
+        enum Event: NavigationEvent {
+            case close(count: Int?)
+            static let examples: [Event] = [.close(count: 1)]
+            static let aliases = ["shut": "close"]
+        }
+
+        static let everywhere: [Event] = [.close(count: 1)]
+
+        func start(_ navigator: inout Navigator) {
+            navigator.push(Screen("desk"))
+            navigator.start(Draft())
+        }
+
+        func handle(_ event: Event, _ navigator: inout Navigator) { navigator.popToRoot() }
+    }
+
+    struct Draft: Coordinator {
+        static let name = "draft"
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("draft")) }
+
+        func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? {
+            Alert("Discard?", buttons: [.leave("discard", title: "Discard"), .cancel])
+        }
+    }
+}
+
 @Suite struct ChangedAppTests {
+    @Test(arguments: [nil, ["count": 2]] as [JSON?], [1, 2])
+    func `a question about an event that was posted under an alias stays when it is read`(
+        payload: JSON?, version: Int
+    ) async throws {
+        let app = { App("drafts", version: $0, root: { Drafts.Desk() }, coordinators: [Drafts.Draft.self]) }
+        var old = try await CoordinatorTester(app(1))
+        try await old.send("shut", payload)
+        #expect(old.alert?.title == "Discard?")
+
+        var new = try await CoordinatorTester(app(version), restoring: old.saved)
+
+        #expect(new.losses == [] && new.alert?.title == "Discard?")
+        try await new.answer("discard")
+        if payload != nil { try await new.send("shut", payload) }
+        #expect(new.stack == "desk")
+    }
+
     @Test(arguments: [1, 2])
     func `rows, buttons and alerts that name an event by an alias send the present one`(version: Int) async throws {
         let app = App("shelves", version: version, root: { Shelves.Viewing() })

@@ -285,7 +285,9 @@ final class Judge {
         if identity.origin != id { find(.kept, "fork: of another session") }
         if identity.createdAt != origin.last.record.identity.createdAt { find(.kept, "fork: another beginning") }
         if first.record.expiresAt != expiry(of: identity, usedAt: first.time) { find(.kept, "fork: another expiry") }
-        if let source, identity.user != source.record.identity.user {
+        // What happens meanwhile may come before it.
+        let sources = origin.versions.filter { version == nil ? $0.number >= request.begin : $0.number == version }
+        if !sources.isEmpty, !sources.contains(where: { $0.record.identity.user == identity.user }) {
             find(.access, "fork: another user")
         }
         // If coordinators are told of what another edition lacks, that leads further.

@@ -339,7 +339,9 @@ extension TransitionRun {
     }
 
     private func canBeAnswered(_ alert: PresentedAlert) -> Bool {
-        if let event = alert.subject, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event) {
+        if let event = alert.subject, BuiltInEvent(rawValue: event) == nil, !app.hasEvent(event),
+            app.aliases[event] == nil
+        {
             return false
         }
         return state[alert.coordinator].map { alert.alert.canBeAnswered(to: $0.type) } ?? false
