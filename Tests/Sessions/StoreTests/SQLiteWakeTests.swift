@@ -116,6 +116,18 @@ import Testing
                 == ["SEARCH sessions USING COVERING INDEX sessions_with_effects (id>?)"])
     }
 
+    @Test func `what comes while much is compacted is compacted next, though nothing comes after it`() async throws {
+        let store = try open()
+        #expect(await store.commit(try (1...5000).map { try .make($0, 1) }) == .success([]))
+        // It is being compacted from now on.
+        try await store.settle()
+
+        #expect(await store.commit([try .make(5001, 1)]) == .success([]))
+
+        try await store.settle()
+        await store.close()
+    }
+
     @Test func `a damaged page keeps no others' timers from being found, and the next start mends it`() async throws {
         let damage = DamageTests(in: directory, [])
         var store = try open()

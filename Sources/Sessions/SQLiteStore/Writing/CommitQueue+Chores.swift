@@ -27,11 +27,13 @@ extension CommitQueue {
         }
         guard isQuiet else { return scheduleChores() }
         runChore { writer throws(CommitFailure) in
-            beginRound(writer)
-            while writer.hasChores {
-                try writer.doChores(of: CommitQueue.choreSize, tail)
-                if hasWaitingCommits { return }
-            }
+            // What came while a round was under way, the next one compacts: perhaps no other commit reminds of it.
+            repeat {
+                while writer.hasChores {
+                    try writer.doChores(of: CommitQueue.choreSize, tail)
+                    if hasWaitingCommits { return }
+                }
+            } while beginRound(writer)
             while try giveBackPages(of: writer) {
                 if hasWaitingCommits { return }
                 try writer.checkpoint(from: JournalWriter.copiedLogLimit, reader)
@@ -51,9 +53,15 @@ extension CommitQueue {
 
     /// Begins a round, unless there is one. Many sessions are put in order on another thread, because commits would wait for
     /// that.
-    func beginRound(_ writer: JournalWriter) {
-        guard let content = writer.contentOfRound(tail) else { return }
-        guard content.places.count > CommitQueue.choreSize else { return writer.begin(CompactionRound(of: content)) }
+    ///
+    /// - Returns: whether one has begun at once.
+    @discardableResult
+    func beginRound(_ writer: JournalWriter) -> Bool {
+        guard let content = writer.contentOfRound(tail) else { return false }
+        guard content.places.count > CommitQueue.choreSize else {
+            writer.begin(CompactionRound(of: content))
+            return true
+        }
         DispatchQueue.global(qos: .utility).async {
             let round = CompactionRound(of: content)
             self.queue.async {
@@ -61,6 +69,7 @@ extension CommitQueue {
                 self.scheduleChores()
             }
         }
+        return false
     }
 
     private func giveBackPages(of writer: JournalWriter) throws(CommitFailure) -> Bool {
