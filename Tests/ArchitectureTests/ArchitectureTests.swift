@@ -258,8 +258,11 @@ import Testing
 
         #expect(listed.count > 100)
         for signature in listed { #expect(sources.contains(signature), "\(signature)") }
-        for file in ["Authoring/Navigator", "Links/Link"] {
-            let text = try Architecture.text("Sources/Pattern/Coordinators/\(file).swift")
+        for file in files
+        where ["Navigator.swift", "Link.swift"].contains(file.lastPathComponent)
+            || file.pathComponents.contains("Requests")
+        {
+            let text = try String(contentsOf: file, encoding: .utf8)
             for function in text.matches(of: /public (?:mutating )?func (\w+)/) {
                 #expect(listed.contains { $0.contains("func \(function.output.1)") }, "\(function.output.1)")
             }

@@ -68,7 +68,7 @@ enum Model {
             if heir == nil { return .refused("nobody understands it") }
         case .perform, .schedule, .scheduleAt, .scheduleWhenIdle:
             after.work.removeAll { $0.id == issued.text && $0.owner == node.id }
-            guard after.work.count < limits.pending else { return .refused("work") }
+            guard after.work.count(where: { !$0.isCleanUp }) < limits.pending else { return .refused("work") }
             after.work.append(Plain.Work(id: issued.text, owner: node.id, isCleanUp: false))
         case .cancel: after.work.removeAll { $0.id == issued.text && $0.owner == node.id }
         case .requestPairingCode, .rotateToken: return .open

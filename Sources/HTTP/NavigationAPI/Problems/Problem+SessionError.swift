@@ -244,7 +244,7 @@ extension Problem {
         case .workLimit(let name):
             self.init(
                 409, "state-limit", "The session is too large",
-                "“\(name)” asked for more than \(NavigationState.pendingLimit) effects and timers; some have to end first."
+                "“\(name)” asked for more than \(NavigationState.pendingLimit) effects and timers, or left too much to clean up; some has to end first."
             )
         case .stateLimit(let bytes):
             self.init(

@@ -39,7 +39,7 @@ public enum NavigationError: Error, Equatable, Sendable {
     case depthLimit(coordinator: String)
     /// A screen would be more than `NavigationState.nestingLimit` screens deep, each in a tab of the one before.
     case nestingLimit(coordinator: String)
-    /// The session would have more than `NavigationState.pendingLimit` effects and timers.
+    /// The session would have more than `NavigationState.pendingLimit` effects and timers, or too much to clean up.
     case workLimit(coordinator: String)
     /// The saved state would take more than `bytes`, the app's `sizeLimit`.
     case stateLimit(bytes: Int)

@@ -43,13 +43,13 @@ extension TransitionRun {
         if state.alert != nil { adoptAlerts() }
     }
 
-    /// Notes that a screen goes, while its coordinator lives.
+    /// Notes that a screen goes, before its coordinator does.
     mutating func noteGone(_ screen: PlacedScreen, asking: Bool = true) {
         gone.append(screen)
         if asking { ask(about: screen) }
     }
 
-    /// Notes that the user leaves the screen that is visible, which stays.
+    /// Notes that the user leaves the screen that was visible, even if it stays.
     mutating func noteLeft() {
         if let visible = original.visible { ask(about: visible) }
     }
@@ -75,7 +75,7 @@ extension TransitionRun {
     /// One that has removed its last screen itself may still show another one. One whose last child has gone is told of
     /// that first.
     mutating func settle() {
-        defer { asking = nil }
+        defer { performed = nil }
         guard !gone.isEmpty || !objectors.isEmpty else { return }
         recordObjection()
         while objection == nil, let bereft {
@@ -100,7 +100,8 @@ extension TransitionRun {
         if hasLostTabs, let homeless { return homeless }
         let screens = state.screens
         return state.coordinators.first { loser in
-            loser.parent != nil && !isAsking(loser.id) && hasLostScreen(loser.id) && isBereft(loser.id, among: screens)
+            loser.parent != nil && !isRequester(loser.id) && hasLostScreen(loser.id)
+                && isBereft(loser.id, among: screens)
         }
     }
 
@@ -109,11 +110,11 @@ extension TransitionRun {
         let family = state.families(of: [id])
         return !screens.contains { family.contains($0.coordinator) }
             && state.coordinators.allSatisfy { living in
-                !family.contains(living.id) || hasLostScreen(living.id) && !isAsking(living.id)
+                !family.contains(living.id) || hasLostScreen(living.id) && !isRequester(living.id)
             }
     }
 
-    private func isAsking(_ id: Int) -> Bool { asking?.coordinator.id == id }
+    private func isRequester(_ id: Int) -> Bool { performed?.requester.id == id }
 
     private func hasLostScreen(_ id: Int) -> Bool { gone.contains { $0.coordinator == id } }
 
@@ -131,7 +132,7 @@ extension TransitionRun {
     /// Puts `screenWasRemoved` on the agenda for the screens that the user has left, except those with which their
     /// coordinator is removed.
     private mutating func notifyDelegates() {
-        guard asking == nil, app.types.contains(where: \.isStackDelegate) else { return }
+        guard performed == nil, app.types.contains(where: \.isStackDelegate) else { return }
         let remaining = state.screens
         // What is last on the agenda is done first.
         for screen in gone.reversed() {
@@ -143,12 +144,48 @@ extension TransitionRun {
     }
 }
 
+/// Removes those of whom nothing is left, and tells parents, when all that is under way is done.
+extension TransitionRun {
+    /// Removes one orphan, and notifies its parent; or notifies the parent of one that is gone already. The last started
+    /// comes first.
+    ///
+    /// - Returns: whether there was one.
+    mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
+        let orphan = orphan(among: screens)
+        if let position = notices.indices.max(by: { notices[$0].id < notices[$1].id }),
+            orphan.map({ $0.id < notices[position].id }) ?? true
+        {
+            notifyParent(ofDismissed: notices.remove(at: position))
+            return true
+        }
+        guard let orphan else { return false }
+        drop([orphan.id])
+        notifyParent(ofDismissed: orphan)
+        settle()
+        return true
+    }
+
+    /// Puts `childWasDismissed` of the parent on the agenda, unless the parent's own stack was removed with the tabs
+    /// that held it: such a parent has no place for screens, and is the next orphan.
+    mutating func notifyParent(ofDismissed child: LivingCoordinator) {
+        guard let parent = child.parent.flatMap({ state[$0] }), state.stack(parent.home) != nil else { return }
+        agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))
+    }
+
+    /// The last coordinator that has neither a screen nor a child any longer.
+    func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
+        state.coordinators.last {
+            $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id)
+        }
+    }
+}
+
 /// Asks whether the user may leave a screen.
 extension TransitionRun {
     /// Notes whether a coordinator objects to leaving its screen. The one that wants it to be left is not asked, nor is the
     /// user again who has agreed.
     private mutating func ask(about screen: PlacedScreen) {
-        guard !leavesWithoutAsking, !isAsking(screen.coordinator), !agreedScreens.contains(screen.key),
+        guard !leavesWithoutAsking, !isRequester(screen.coordinator), !agreedScreens.contains(screen.key),
             state.objection(to: screen) != nil
         else { return }
         objectors.append(screen.key)
@@ -282,7 +319,7 @@ extension TransitionRun {
         let heirs = heirs(of: id)
         guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
         guard let message = request as? Tell else { return try perform(request, by: heir) }
-        asking = (heir, message)
+        performed = (message, heir)
         try message.perform(in: &self, toOneOf: heirs[...])
     }
 }
@@ -357,6 +394,8 @@ extension TransitionRun {
     ///
     /// - Returns: whether there was one to remove.
     mutating func removeEmptyPlace() -> Bool {
+        // Nobody has left anything.
+        defer { gone = [] }
         if let homeless {
             drop(state.families(of: [homeless.id]))
             notifyParent(ofDismissed: homeless)

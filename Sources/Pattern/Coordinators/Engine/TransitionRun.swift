@@ -8,7 +8,7 @@ internal import JSONCoding
 public struct TransitionRun: Sendable {
     package static let stepLimit = 256
 
-    /// Indirect, as requests are, because a call is copied more often than made.
+    /// Indirect, because a call is copied more often than made.
     indirect enum Call: Sendable {
         case start
         case handle(EventShape, event: JSON)
@@ -76,11 +76,11 @@ public struct TransitionRun: Sendable {
     private(set) var redrawsAll = false
     /// The coordinators that were removed: their ids and names, and the ids of their parents.
     var removed: [(id: Int, name: String, parent: Int?)] = []
-    /// The coordinator whose request is performed, and the request; `nil` while it is what the user wants.
-    var asking: (coordinator: LivingCoordinator, request: any Request)?
-    /// The screens that have gone by what is being done, with those in their tabs, the topmost first.
+    /// The request that is performed, and the coordinator that has made it; `nil` while it is what the user wants.
+    var performed: (request: any Request, requester: LivingCoordinator)?
+    /// The screens that have gone by what is being done, with those in their tabs.
     var gone: [PlacedScreen] = []
-    /// The keys of those among them to whose leaving their coordinators object.
+    /// The keys of those screens that go, or are left, to which their coordinators object.
     var objectors: [String] = []
     /// The coordinators that are gone and whose parents have not heard of it yet.
     var notices: [LivingCoordinator] = []
@@ -194,7 +194,7 @@ public struct TransitionRun: Sendable {
         if let violation = state.violation(among: screens) { throw .invariantViolated(violation) }
         if !removed.isEmpty, prospect == nil { try checkAlerts() }
         guard state.pending.count <= max(app.limits.cleanUps, original.pending.count) else {
-            throw .workLimit(coordinator: state.pending.last?.cleanUp?.coordinator ?? "")
+            throw .workLimit(coordinator: state.pending.last { $0.cleanUp != nil }?.cleanUp?.coordinator ?? "")
         }
         guard state.isWithinNumberLimit, state.size(with: screens) <= app.sizeLimit || mayBeTooLarge(screens) else {
             throw .stateLimit(bytes: app.sizeLimit)
@@ -256,14 +256,14 @@ public struct TransitionRun: Sendable {
     }
 
     mutating func perform(_ request: any Request, by coordinator: LivingCoordinator) throws(NavigationError) {
-        asking = (coordinator, request)
+        performed = (request, coordinator)
         try request.perform(in: &self, by: coordinator)
     }
 
     /// The request that is performed cannot be, because of a mistake of the app.
     func impossible(_ reason: String) -> NavigationError {
         .impossibleRequest(
-            coordinator: asking?.coordinator.name ?? "", request: asking?.request.name ?? "", reason: reason)
+            coordinator: performed?.requester.name ?? "", request: performed?.request.name ?? "", reason: reason)
     }
 
     /// Calls a coordinator's function and puts its requests on the agenda.
@@ -349,39 +349,6 @@ public struct TransitionRun: Sendable {
     /// The screens of the coordinator are drawn once more at the end.
     mutating func noteChange(of coordinator: Int) {
         if !redrawn.contains(coordinator) { redrawn.append(coordinator) }
-    }
-
-    /// Removes one orphan, and notifies its parent; or notifies the parent of one that is gone already. The last started
-    /// comes first.
-    ///
-    /// - Returns: whether there was one.
-    mutating func dismissOrphan(among screens: [PlacedScreen]) -> Bool {
-        let orphan = orphan(among: screens)
-        if let position = notices.indices.max(by: { notices[$0].id < notices[$1].id }),
-            orphan.map({ $0.id < notices[position].id }) ?? true
-        {
-            notifyParent(ofDismissed: notices.remove(at: position))
-            return true
-        }
-        guard let orphan else { return false }
-        drop([orphan.id])
-        notifyParent(ofDismissed: orphan)
-        settle()
-        return true
-    }
-
-    /// Puts `childWasDismissed` of the parent on the agenda, unless the parent's own stack was removed with the tabs
-    /// that held it: such a parent has no place for screens, and is the next orphan.
-    mutating func notifyParent(ofDismissed child: LivingCoordinator) {
-        guard let parent = child.parent.flatMap({ state[$0] }), state.stack(parent.home) != nil else { return }
-        agenda.append(.call(.childWasDismissed(child.coordinator), parent.id))
-    }
-
-    /// The last coordinator that has neither a screen nor a child any longer.
-    private func orphan(among screens: [PlacedScreen]) -> LivingCoordinator? {
-        state.coordinators.last {
-            $0.parent != nil && state.isIdle($0, among: screens) && !newcomers.contains($0.id)
-        }
     }
 }
 

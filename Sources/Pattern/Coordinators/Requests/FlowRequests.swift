@@ -191,8 +191,7 @@ private enum FlowPlace {
     case presented(Presentation)
 }
 
-/// Moves a child of that type, with its descendants on the same stack and with all their screens there. The screens keep
-/// their keys, so a client that performs the operations removes each of them and shows it again elsewhere.
+/// As the screens keep their keys, a client that performs the operations removes each of them and shows it again elsewhere.
 private struct Move: Request {
     let child: any Coordinator.Type
     let place: FlowPlace
@@ -224,6 +223,7 @@ private struct Move: Request {
             let name = state[state.presented[sheet + 1].coordinator]?.name ?? ""
             throw run.impossible("“\(name)” is presented over the flow, and must be dismissed first")
         }
+        let nesting = state.nesting(ofStack: source)
         if case .presented = place, sheet == nil { try run.checkDepth(by: parent) }
         let target = try target(from: source, in: &run, of: parent)
         // It is on top already.
@@ -240,7 +240,7 @@ private struct Move: Request {
         try run.change(target, of: parent) { $0.screens += moved }
         // A session from before there was a limit may exceed it, but not by more.
         let deepest = run.state.nesting(ofStack: target) + ScreenStack(id: target, screens: moved).depth
-        guard deepest <= run.app.limits.nesting || run.state.nesting(ofStack: target) <= state.nesting(ofStack: source)
+        guard deepest <= run.app.limits.nesting || run.state.nesting(ofStack: target) <= nesting
         else { throw .nestingLimit(coordinator: parent.name) }
         for (index, living) in run.state.coordinators.enumerated()
         where living.home == source && family.contains(living.id) {

@@ -188,7 +188,9 @@ private struct Update: Request {
         var screen = own.labelled
         change(&screen)
         let drawn = coordinator.drawing(of: screen, in: run.state.context)
-        if drawn != own.labelled { try run.redraw(own, as: drawn, of: coordinator, name) }
+        // The request may be another one, which changes a screen in this way.
+        let request = run.performed?.request.name ?? name
+        if drawn != own.labelled { try run.redraw(own, as: drawn, of: coordinator, request) }
     }
 }
 

@@ -108,13 +108,14 @@ extension Duration {
 }
 
 extension TransitionRun {
-    /// A host performs an effect after the commit.
+    /// Adds an effect or a timer to the state, in the place of one of the same id. A host performs an effect after the
+    /// commit.
     fileprivate mutating func record(
         _ kind: PendingWork.Kind, id: String?, by coordinator: LivingCoordinator
     ) throws(NavigationError) {
         let id = id ?? ""
         state.pending.removeAll { $0.id == id && $0.coordinator == coordinator.id }
-        guard state.pending.count < app.limits.pending else {
+        guard state.pending.count(where: { $0.cleanUp == nil }) < app.limits.pending else {
             throw .workLimit(coordinator: coordinator.name)
         }
         state.pending.append(PendingWork(id: id, number: state.nextID(), coordinator: coordinator.id, kind: kind))
@@ -136,7 +137,7 @@ extension TransitionRun {
         } catch let error as NavigationError {
             throw error
         } catch let error as JSONEncodingError {
-            throw .unsavable(error, of: asking?.request.name ?? "", by: coordinator.name)
+            throw .unsavable(error, of: performed?.request.name ?? "", by: coordinator.name)
         } catch {
             throw .handlerFailed(coordinator: coordinator.name, call: "encode", error: ThrownError(error))
         }

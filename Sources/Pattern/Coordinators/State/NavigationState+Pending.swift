@@ -103,7 +103,7 @@ struct CleanUp: Sendable, Equatable {
 extension NavigationState {
     /// How many effects and timers a session may have.
     public static let pendingLimit = 64
-    /// How many clean-ups may be under way when a transition records others.
+    /// How much may be under way, with what has to be cleaned up, when a transition adds to it.
     static let cleanUpLimit = 256
 
     /// When the next timer is due; `nil` if there is none.
