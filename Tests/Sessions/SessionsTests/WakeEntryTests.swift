@@ -57,6 +57,10 @@ import Testing
         // Who returns a session does something: what waits for idleness starts again.
         let idle = try WakeEntryTests.record(
             1, #","expiresAt":1000000,"state":{"pending":[{"due":4000,"idle":3000}]}"#)
+        let agreed = try WakeEntryTests.record(
+            1, #","expiresAt":1000000,"state":{"agreement":{"event":"go","screens":[],"device":1}}"#)
+        let text = try second.returning(to: agreed, at: Date(timeIntervalSince1970: 9)).text
+        #expect(!String(decoding: text, as: UTF8.self).contains("agreement"), "it was for what came then")
         let restarted = try second.returning(to: idle, at: Date(timeIntervalSince1970: 9)).pending
         #expect(restarted.nextTimer == Date(timeIntervalSince1970: 12))
     }

@@ -112,8 +112,9 @@ import Testing
 
     @Test func `walks use every function of the navigator, every callback and every built-in event`() async throws {
         let usage = await VocabularyTests.usage()
-        let files = try ["Flow", "Message", "Session", "Stack", "Tab", "Work"].map {
-            try VocabularyTests.text("Requests/\($0)Requests.swift")
+        let folder = VocabularyTests.sources.appending(path: "Requests").path
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder).map {
+            try VocabularyTests.text("Requests/\($0)")
         }
         let requests = files.joined().matches(of: /\n    public mutating func (\w+)/).map { String($0.output.1) }
         let coordinator = try VocabularyTests.text("Authoring/Coordinator.swift")

@@ -276,7 +276,8 @@ extension TransitionRun {
     private mutating func relaunch() throws(NavigationError) {
         // What is shared may decide whether somebody objects.
         drop(Set(state.coordinators.map(\.id)), cleaningUp: .relaunched)
-        state.pendingLink = nil
+        // One that waits for an answer has come later than what is answered, or agreed to.
+        if state.pendingLink?.waitsForAnswer == false { state.pendingLink = nil }
         state.shared = state.shared.surviving
         try startRoot()
     }

@@ -177,11 +177,16 @@ extension TransitionRun {
         }
     }
 
-    /// Drops a link that waits for an answer, after something else than an event: if the alert has gone unanswered, or
-    /// if the user is elsewhere. Perhaps it is another user, as when an idle session starts over.
+    /// Drops a link that waits for an answer, after something else than an event: if all alerts that were there have gone
+    /// unanswered, or if the user is elsewhere. Perhaps it is another user, as when an idle session starts over.
     mutating func dropForgottenLink() {
-        guard state.pendingLink?.waitsForAnswer == true, state.alert == nil else { return }
-        if original.alert != nil || state.visible?.key != original.visible?.key { state.pendingLink = nil }
+        guard state.pendingLink?.waitsForAnswer == true else { return }
+        let before = original.alerts.map(\.key)
+        let isForgotten =
+            before.isEmpty
+            ? state.alert == nil && state.visible?.key != original.visible?.key
+            : !state.alerts.contains { before.contains($0.key) }
+        if isForgotten { state.pendingLink = nil }
     }
 }
 

@@ -30,7 +30,7 @@ extension TransitionRun {
         screen = coordinator.drawing(of: screen, in: state.context)
         let placed = PlacedScreen(
             key: key, screen: screen, coordinator: coordinator, tabs: tabs?.drawn(as: screen.tabs))
-        try check(placed, of: coordinator, performed?.request.name ?? "")
+        try check(placed, of: coordinator, requestName)
         return placed
     }
 

@@ -260,10 +260,12 @@ public struct TransitionRun: Sendable {
         try request.perform(in: &self, by: coordinator)
     }
 
+    /// The request that is performed, for its author.
+    var requestName: String { performed?.request.name ?? "" }
+
     /// The request that is performed cannot be, because of a mistake of the app.
     func impossible(_ reason: String) -> NavigationError {
-        .impossibleRequest(
-            coordinator: performed?.requester.name ?? "", request: performed?.request.name ?? "", reason: reason)
+        .impossibleRequest(coordinator: performed?.requester.name ?? "", request: requestName, reason: reason)
     }
 
     /// Calls a coordinator's function and puts its requests on the agenda.

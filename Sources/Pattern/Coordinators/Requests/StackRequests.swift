@@ -81,10 +81,10 @@ enum ScreenReference: Sendable, Equatable {
     }
 
     /// The argument of a function, as its author wrote it.
-    fileprivate func argument(_ label: String = "") -> String {
+    fileprivate var argument: String {
         switch self {
-        case .key: label.isEmpty ? "key:" : "ofKey:"
-        case .name(let name): label + name
+        case .key: "key:"
+        case .name(let name): name
         }
     }
 }
@@ -121,7 +121,7 @@ private struct Pop: Request {
 private struct PopTo: Request {
     let target: ScreenReference
     var otherwise: Screen?
-    var name: String { "popTo(\(target.argument())\(otherwise == nil ? "" : ", orPush:"))" }
+    var name: String { "popTo(\(target.argument)\(otherwise == nil ? "" : ", orPush:"))" }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         let stack = try run.stack(of: coordinator)
@@ -180,30 +180,42 @@ private struct SetStack: Request {
 private struct Update: Request {
     let target: ScreenReference
     let change: @Sendable (inout Screen) -> Void
-    var name: String { "update(\(target.argument()))" }
+    var name: String { "update(\(target.argument))" }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         let own = run.state.screens.last { $0.coordinator == coordinator.id && target.matches($0) }
         guard let own else { throw run.impossible("it has no such screen") }
-        var screen = own.labelled
-        change(&screen)
-        let drawn = coordinator.drawing(of: screen, in: run.state.context)
-        // The request may be another one, which changes a screen in this way.
-        let request = run.performed?.request.name ?? name
-        if drawn != own.labelled { try run.redraw(own, as: drawn, of: coordinator, request) }
+        try run.update(own, of: coordinator, change)
     }
 }
 
 /// Counts a new version of a screen's content, which is no part of the state.
 private struct InvalidateContent: Request {
     let target: ScreenReference
-    var name: String { "invalidateContent(\(target.argument("of: ")))" }
+
+    var name: String {
+        switch target {
+        case .key: "invalidateContent(ofKey:)"
+        case .name(let name): "invalidateContent(of: \(name))"
+        }
+    }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         for own in run.state.screens where own.coordinator == coordinator.id && target.matches(own) {
             guard own.screen.hasContent else { throw run.impossible("the screen has no content") }
-            let update = Update(target: .key(own.key)) { $0.contentVersion += 1 }
-            try update.perform(in: &run, by: coordinator)
+            try run.update(own, of: coordinator) { $0.contentVersion += 1 }
         }
+    }
+}
+
+extension TransitionRun {
+    fileprivate mutating func update(
+        _ own: PlacedScreen, of coordinator: LivingCoordinator, _ change: (inout Screen) -> Void
+    ) throws(NavigationError) {
+        var screen = own.labelled
+        change(&screen)
+        let drawn = coordinator.drawing(of: screen, in: state.context)
+        let request = requestName
+        if drawn != own.labelled { try redraw(own, as: drawn, of: coordinator, request) }
     }
 }

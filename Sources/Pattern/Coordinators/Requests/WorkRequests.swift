@@ -137,7 +137,7 @@ extension TransitionRun {
         } catch let error as NavigationError {
             throw error
         } catch let error as JSONEncodingError {
-            throw .unsavable(error, of: performed?.request.name ?? "", by: coordinator.name)
+            throw .unsavable(error, of: requestName, by: coordinator.name)
         } catch {
             throw .handlerFailed(coordinator: coordinator.name, call: "encode", error: ThrownError(error))
         }

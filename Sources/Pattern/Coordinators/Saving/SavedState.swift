@@ -61,14 +61,6 @@ struct SavedCoordinator: JSONReadable {
     let name: String
     let state: JSON
 
-    init(_ living: LivingCoordinator) {
-        id = living.id
-        parent = living.parent
-        home = living.home
-        name = living.name
-        state = living.savedState
-    }
-
     init(json: JSON) throws(JSONDecodingError) {
         id = try json.count("id")
         parent = try json.count(ifAny: "parent")

@@ -148,10 +148,13 @@ extension NavigationState {
         return timers.map(\.work)
     }
 
-    /// The state without the effects and clean-ups under way, which go on in the session that a fork is made of.
+    /// The state without what goes on in the session that a fork is made of: effects and clean-ups under way, and what the
+    /// user has agreed to there.
     fileprivate var forked: NavigationState {
         var state = self
         if state.pending.contains(where: \.isPerformed) { state.pending.removeAll(where: \.isPerformed) }
+        // It is for one device of the session, and a fork has another.
+        state.agreement = nil
         state.inheritedID = lastID
         return state
     }
@@ -181,12 +184,8 @@ extension NavigationState {
 
 extension PendingWork {
     /// The clean-up of a coordinator that is gone.
-    fileprivate init(
-        cleaningUp coordinator: SavedCoordinator, number: Int, _ reason: EndReason, version: Int, at now: Date
-    ) {
-        let cleanUp = CleanUp(
-            name: coordinator.name, state: coordinator.state, version: version, reason: reason, since: now.milliseconds)
-        self.init(id: CleanUp.function, number: number, coordinator: coordinator.id, kind: .cleanUp(cleanUp))
+    fileprivate init(_ cleanUp: CleanUp, number: Int, coordinator: Int) {
+        self.init(id: CleanUp.function, number: number, coordinator: coordinator, kind: .cleanUp(cleanUp))
     }
 }
 
@@ -194,8 +193,9 @@ extension NavigationState {
     /// Records what coordinators that are gone have to undo, descendants before their ancestors.
     mutating func cleanUp(_ gone: [LivingCoordinator], _ reason: EndReason, version: Int, at now: Date) {
         for living in gone.reversed() where living.type.work.willEnd != nil && living.id > inheritedID {
-            pending.append(
-                PendingWork(cleaningUp: SavedCoordinator(living), number: nextID(), reason, version: version, at: now))
+            let cleanUp = CleanUp(
+                name: living.name, state: living.savedState, version: version, reason: reason, since: now.milliseconds)
+            pending.append(PendingWork(cleanUp, number: nextID(), coordinator: living.id))
         }
     }
 }
@@ -215,7 +215,8 @@ extension JSON {
             return timer
         }
         let kept = Set((self["coordinators"]?.array ?? []).compactMap { $0["id"]?.integer })
-        cleanUp(last.savedEndObservers.filter { !kept.contains($0.id) }, of: last, .removed, beside: timers, at: now)
+        let gone = last.savedEndObservers.filter { !kept.contains($0["id"]?.integer ?? 0) }
+        cleanUp(gone, of: last, .removed, beside: timers, at: now)
     }
 
     /// What the session is over for, if only its clean-ups remain.
@@ -226,11 +227,11 @@ extension JSON {
 
     private var savedCleanUps: [JSON] { (self["pending"]?.array ?? []).filter { $0["cleanUp"] != nil } }
 
-    private var savedEndObservers: [SavedCoordinator] {
+    private var savedEndObservers: [JSON] {
         let inherited = self["inheritedID"]?.integer ?? 0
         return (self["coordinators"]?.array ?? []).filter { living in
             living["isTold"] == true && living["id"]?.integer ?? 0 > inherited
-        }.compactMap { try? SavedCoordinator(json: $0) }
+        }
     }
 
     /// The state of a session that is over: it is not restored any more, and only its clean-ups go on.
@@ -256,14 +257,16 @@ extension JSON {
     /// Keeps what another state has to clean up, records what coordinators of it that are gone have to undo, descendants
     /// before their ancestors, and replaces all other work.
     private mutating func cleanUp(
-        _ gone: [SavedCoordinator], of last: JSON, _ reason: EndReason, beside others: [JSON], at now: Date
+        _ gone: [JSON], of last: JSON, _ reason: EndReason, beside others: [JSON], at now: Date
     ) {
         var number = self["lastID"]?.integer ?? 0
         var work = last.savedCleanUps
-        let version = last["version"]?.integer ?? 0
-        for coordinator in gone.reversed() {
+        for living in gone.reversed() {
             number += 1
-            work.append(PendingWork(cleaningUp: coordinator, number: number, reason, version: version, at: now).json)
+            let cleanUp = CleanUp(
+                name: living["name"]?.string ?? "", state: living["state"] ?? [:],
+                version: last["version"]?.integer ?? 0, reason: reason, since: now.milliseconds)
+            work.append(PendingWork(cleanUp, number: number, coordinator: living["id"]?.integer ?? 0).json)
         }
         work += others
         self["lastID"] = .integer(number)

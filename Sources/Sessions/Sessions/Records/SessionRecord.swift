@@ -353,6 +353,8 @@ extension SessionRecord {
             state[counter] = .integer(max(state[counter]?.integer ?? 0, last.state[counter]?.integer ?? 0))
         }
         state.resetSavedWork(at: now, after: last.state)
+        // The user has agreed to what came then, not now.
+        state["agreement"] = nil
         let note = TransitionNote(
             event: BuiltInEvent.restoration, cause: Transition.Cause.event.rawValue, visible: content.note.visible,
             operations: [], finished: [], dismissed: [])

@@ -159,6 +159,22 @@ import Testing
         #expect(app.alert == nil)
     }
 
+    @Test func `an agreement is not for a fork`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+        try await app.b(.protect("b"))
+        let event = PostedEvent("a", payload: [["endChildren": [:]]])
+        try await app.send("a", event.payload)
+        try await app.answer("leave")
+        let agreed = try await app.app.apply(event, to: app.state, at: app.now)
+        #expect(agreed.state.alert == nil)
+
+        let fork = try app.app.fork(of: app.state, for: nil, at: app.now)
+        let asked = try await app.app.apply(event, to: fork, at: app.now)
+
+        #expect(asked.asksFirst && asked.state.alert != nil)
+    }
+
     @Test func `an answer that stays allows nothing`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
