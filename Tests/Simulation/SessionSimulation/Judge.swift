@@ -575,7 +575,8 @@ final class Judge {
 
     /// Timers that are due have fired.
     func judgeWork() {
-        guard !walk.isFailing else { return }
+        // A store with little room may be full for good.
+        guard !walk.isFailing, walk.setup.room == 0 else { return }
         let time = walk.scheduler.time
         for account in ledger.accounts where !account.isForgotten && account.end(at: now) == nil {
             let record = account.last.record

@@ -129,6 +129,7 @@ extension Walk {
             $0.event.type == event.type && $0.event.payload == event.payload && $0.phone == phone
         }
         if isLeaving, before.alert?.subject == "answer" { cause.answers = 2 }
+        cause.subject = isLeaving ? before.alert?.subject : event.type
         if isLeaving {
             cause.agreed = before.alert.flatMap { questions[$0.key] }
         } else if isRepeated == true {
@@ -200,7 +201,7 @@ extension Walk {
         for alert in new { questions[alert.key] = question(of: alert, before.plain, cause) }
         let isAgreed = new.contains { alert in
             let screens = before.plain.cards.filter { $0.owner == alert.coordinator }.map(\.key)
-            return !screens.isEmpty && cause.agreed?.isSuperset(of: screens) == true
+            return alert.subject == cause.subject && !screens.isEmpty && cause.agreed?.isSuperset(of: screens) == true
         }
         let isCaught = result.caught != nil
         let isHeldUp =
@@ -256,9 +257,10 @@ extension Walk {
     /// The screens that may be left if the user agrees: all of the coordinator that asks, and those of earlier questions
     /// about the same event. `nil` for all.
     private func question(of alert: PresentedAlert, _ before: Plain, _ cause: Watch.Cause) -> Set<String>? {
-        cause.agreed.map { agreed in
-            agreed.union((before.cards + plain.cards).filter { $0.owner == alert.coordinator }.map(\.key))
-        }
+        let screens = (before.cards + plain.cards).filter { $0.owner == alert.coordinator }.map(\.key)
+        // A link that has waited is opened after another event was agreed to.
+        guard alert.subject == cause.subject else { return Set(screens) }
+        return cause.agreed.map { $0.union(screens) }
     }
 
     /// Requires that timers are due when they were asked for, and that what the user does starts those again that wait for

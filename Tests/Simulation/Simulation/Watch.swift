@@ -17,6 +17,8 @@ final class Watch: TransitionProbe {
         var answers = 1
         /// The protected screens that may be left: the user has agreed to that. `nil` for all, if nobody can be asked.
         var agreed: Set<String>? = []
+        /// The event that the user has agreed to.
+        var subject: String?
         /// What has not been agreed to, though the engine takes it so.
         var alibi: String?
     }
