@@ -339,6 +339,8 @@ package struct Generator {
         for (callback, weight) in callbacks where callback != .start && weight > 0 && numbers.isOneIn(4) {
             var script = reaction(depth: depth + 1)
             if callback == .open, numbers.isOneIn(4) { script.insert(failingNextTime(), at: 0) }
+            // An effect that each outcome begins anew goes on for ever, and the walk's time stands still.
+            if callback == .receive || callback == .effectDidFail { script.removeAll { $0.word == .perform } }
             conduct.on.append(Reaction(callback: callback, script: script))
         }
         conduct.link = numbers.below(3)

@@ -137,11 +137,15 @@ package final class Table: Sendable {
         }
     }
 
-    /// What would be performed next.
+    /// What would be performed next; `nil` if it is of a coordinator that is gone.
     func refused(living: (Int) -> Bool) -> (coordinator: Int, issued: Issued)? {
         state.withLock { state in
-            for last in state.open.reversed() where living(last.coordinator) {
-                if let issued = last.issued.last { return (last.coordinator, issued) }
+            for last in state.open.reversed() {
+                if living(last.coordinator) {
+                    if let issued = last.issued.last { return (last.coordinator, issued) }
+                } else if last.issued.contains(where: \.command.word.outlivesCoordinator) {
+                    return nil
+                }
             }
             return nil
         }

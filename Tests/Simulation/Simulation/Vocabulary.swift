@@ -11,6 +11,11 @@ enum Word: String, Codable, Sendable, CaseIterable {
     case endSessions, perform, schedule, scheduleAt = "schedule.at", scheduleWhenIdle, cancel
     // What is no request.
     case look, resolve, share, remember, guardScreens, enable, conduct, fail, refuse
+
+    /// Whether it is performed although its coordinator is gone.
+    var outlivesCoordinator: Bool {
+        [.alert, .tell, .rotateToken, .requestPairingCode, .signIn, .signOut, .endSessions].contains(self)
+    }
 }
 
 enum Kind: String, Codable, Sendable, CaseIterable {

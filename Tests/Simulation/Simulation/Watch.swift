@@ -127,13 +127,11 @@ final class Watch: TransitionProbe {
                 state.silenced.formUnion(Set(before.nodes.map(\.id)).subtracting(after.nodes.map(\.id)))
             }
             address(issued, of: node, in: before, &state)
-            let outlives = [.alert, .tell, .rotateToken, .requestPairingCode, .signIn, .signOut, .endSessions]
-                .contains(word)
             // It has been told of a child that went with its own last screen, and may show another one.
             if table.heard.last(where: { $0.coordinator == coordinator })?.about != nil {
                 state.doomed.remove(coordinator)
             }
-            if state.doomed.contains(coordinator), !outlives, after != before {
+            if state.doomed.contains(coordinator), !word.outlivesCoordinator, after != before {
                 report(.gone, "\(word.rawValue) of one whose last screen was removed", &state)
                 state.doomed.remove(coordinator)
             }
