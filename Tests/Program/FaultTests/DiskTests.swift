@@ -142,7 +142,7 @@ extension Faults {
         }
 
         /// How much still fits into the existing pages depends on the other sessions.
-        @Test(.enabled(if: canMount), arguments: [0, 3, 6, 9, 12])
+        @Test(.enabled(if: canMount), arguments: Scale.isLong ? [0, 3, 6, 9, 12] : [6])
         func `a server that is stopped on a full disk starts again`(others: Int) async throws {
             let directory = try await SmallDisk("8m")
             defer { directory.unmount() }

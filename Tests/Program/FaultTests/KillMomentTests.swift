@@ -44,8 +44,8 @@ extension WaitingFaults {
             try await verify(starting, sessions)
         }
 
-        @Test func `a backup that was put in place by hand is a store at every moment of its first start`() async throws
-        {
+        @Test(.longForm)
+        func `a backup that was put in place by hand is a store at every moment of its first start`() async throws {
             let sessions = try await prepare()
             let copy = directory.path + "/copy"
             try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
@@ -71,7 +71,7 @@ extension WaitingFaults {
             try await verify(moments, sessions)
         }
 
-        @Test func `an import can be repeated, and a purge removes a session whole`() async throws {
+        @Test(.longForm) func `an import can be repeated, and a purge removes a session whole`() async throws {
             let sessions = try await prepare()
             let export = try await run("sessions", "export", "--store", "sqlite:\(store)")
             try Data(export.output.utf8).write(to: URL(filePath: directory.path + "/export"))
@@ -105,7 +105,7 @@ extension WaitingFaults {
             }
         }
 
-        @Test func `a backup is whole or not there`() async throws {
+        @Test(.longForm) func `a backup is whole or not there`() async throws {
             let sessions = try await prepare()
 
             let moments = try await moments(of: backups) { environment in
@@ -182,7 +182,7 @@ extension WaitingFaults {
                 last = content
             }
             #expect(moments.count > 3, "the program was not watched")
-            return Scale.factor == 1 ? Array(moments.shuffled().prefix(10)) : moments
+            return Scale.factor == 1 ? Array(moments.shuffled().prefix(4)) : moments
         }
 
         /// The directory's files. What is only shared between processes does not count.

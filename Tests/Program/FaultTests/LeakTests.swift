@@ -4,7 +4,7 @@ import TestSupport
 
 extension Faults {
     /// What a long-running server leaves behind.
-    @Suite struct LeakTests {
+    @Suite(.longForm) struct LeakTests {
         /// 40,000 times there and back; in the long form, a million events. Before that, histories fill and the allocator
         /// settles; SQLite's cache keeps filling for a while.
         @Test(arguments: [(["--store", "memory"], 10_000, 2048), ([], 50_000, 8192)])

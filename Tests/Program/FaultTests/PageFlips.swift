@@ -40,8 +40,7 @@ struct PageFlips {
         let pages = ((try FileManager.default.attributesOfItem(atPath: path))[.size] as? Int ?? 0) / PageFlips.pageSize
         guard pages > 1 else { return }
         let page = Int.random(in: 1..<pages)
-        // Interior pages of an index and of a table (fileformat2.html, section 1.6).
-        guard let content = read(page), ![2, 5].contains(content[0]) else { return }
+        guard let content = read(page), !PageFlips.leadsToOthers(content[0]) else { return }
         var damaged = content
         let position = Int.random(in: damaged.indices)
         damaged[position] ^= UInt8.random(in: 1...255)
@@ -53,6 +52,9 @@ struct PageFlips {
         let ids = Set(String(decoding: content, as: UTF8.self).matches(of: /s_[0-9A-Za-z_-]{13}/).map(\.output))
         mostDamaged += ids.isEmpty ? PageFlips.mostUnnamed : ids.count
     }
+
+    /// Whether a page that begins so is an interior one of an index or of a table (fileformat2.html, section 1.6).
+    static func leadsToOthers(_ first: UInt8) -> Bool { first == 2 || first == 5 }
 
     /// Undoes the damage that is still there. Call while the server is not running.
     ///

@@ -91,10 +91,12 @@ extension Faults {
             return refused
         }
 
-        /// Flips bits in one page of the file, not its first.
+        /// Flips bits in one page of the file: neither its first, nor one that leads to others, without which all of them
+        /// are lost.
         static func damage(_ path: String) throws {
             var content = try Data(contentsOf: URL(filePath: path))
-            let page = Int.random(in: 1..<content.count / 8192)
+            let pages = (1..<content.count / 8192).filter { !PageFlips.leadsToOthers(content[$0 * 8192]) }
+            let page = try #require(pages.randomElement())
             for _ in 0..<8 { content[page * 8192 + Int.random(in: 0..<8192)] ^= 1 << UInt8.random(in: 0..<8) }
             try content.write(to: URL(filePath: path))
         }

@@ -4,7 +4,7 @@ import TestSupport
 
 extension Faults {
     /// Everything that the other tests try, at the same time and against one server.
-    @Suite struct TogetherTests {
+    @Suite(.longForm) struct TogetherTests {
         /// At least; an hour in the long form with the factor 10.
         private static let seconds = Scale.factor == 1 ? 0 : 360 * Scale.factor
         private static let isLong = seconds >= 600

@@ -5,9 +5,8 @@ import TestSupport
 
 /// Several servers on one database: beside the tests of one server, because they mostly wait for it.
 @Suite(.serialized, .ownThreads) struct ReplicaTests {
-    @Test func `whichever server gets an event, it is applied once, and no answer is older than another`()
-        async throws
-    {
+    @Test(.longForm)
+    func `whichever server gets an event, it is applied once, and no answer is older than another`() async throws {
         try await Replicas.with(3) { replicas in
             let clients = try ReplicaClients(40, ports: replicas.ports)
             try await clients.run(24) { try await clients.answer(Scale.rounds(2500, long: 100_000)) }
@@ -67,7 +66,7 @@ import TestSupport
         }
     }
 
-    @Test func `many clients of one session at all servers are all served`() async throws {
+    @Test(.longForm) func `many clients of one session at all servers are all served`() async throws {
         try await Replicas.with(3) { replicas in
             let clients = try ReplicaClients(1, ports: replicas.ports)
             // As many at each server as one session lets wait there.
@@ -82,7 +81,7 @@ import TestSupport
     /// Why servers refuse what they or the database are too slow for. None is a limit on how many wait.
     private static let late = ["store-unavailable", "unknown", "handler-deadline"]
 
-    @Test func `a database that restarts, or whose standby takes over, loses nothing`() async throws {
+    @Test(.longForm) func `a database that restarts, or whose standby takes over, loses nothing`() async throws {
         try await Replicas.with(3, hasStandby: true) { replicas in
             let clients = try ReplicaClients(40, ports: replicas.ports)
             try await clients.run {
@@ -103,7 +102,8 @@ import TestSupport
         }
     }
 
-    @Test func `after commits were lost with an asynchronous standby, no tag names other content`() async throws {
+    @Test(.longForm)
+    func `after commits were lost with an asynchronous standby, no tag names other content`() async throws {
         try await Replicas.with(3) { replicas in
             for _ in 0..<Scale.rounds(1, long: 20) {
                 try await blocking { try replicas.addStandby(isSynchronous: false) }
@@ -144,7 +144,7 @@ import TestSupport
         }
     }
 
-    @Test(arguments: [NetworkLink.Condition.partitioned, .deafServer, .deafClients])
+    @Test(arguments: Scale.isLong ? [NetworkLink.Condition.partitioned, .deafServer, .deafClients] : [.deafServer])
     func `a server that does not reach the database says so, and is back when it does`(
         condition: NetworkLink.Condition
     ) async throws {
