@@ -4,10 +4,10 @@ import TestSupport
 
 extension Faults {
     /// What a long-running server leaves behind.
-    @Suite(.longForm) struct LeakTests {
+    @Suite struct LeakTests {
         /// 40,000 times there and back; in the long form, a million events. Before that, histories fill and the allocator
-        /// settles; SQLite's cache keeps filling for a while.
-        @Test(arguments: [(["--store", "memory"], 10_000, 2048), ([], 50_000, 8192)])
+        /// settles; SQLite's cache keeps filling for a while, and is left to the long form.
+        @Test(arguments: [(["--store", "memory"], 10_000, 2048)] + (Scale.isLong ? [([], 50_000, 8192)] : []))
         func `after flows were started and left, the coordinators and the memory are as before`(
             flags: [String], first: Int, limit: Int
         ) async throws {

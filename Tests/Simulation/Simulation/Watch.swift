@@ -17,7 +17,7 @@ final class Watch: TransitionProbe {
         var answers = 1
         /// The protected screens that may be left: the user has agreed to that. `nil` for all, if nobody can be asked.
         var agreed: Set<String>? = []
-        /// The event that the user has agreed to.
+        /// The event that is carried out: the one that is posted, or that its answer agrees to.
         var subject: String?
         /// What has not been agreed to, though the engine takes it so.
         var alibi: String?
