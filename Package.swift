@@ -245,6 +245,4 @@ for target in package.targets where target.type != .system {
     if optimized.contains(target.name) {
         target.swiftSettings?.append(.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug)))
     }
-    // Nothing is compiled against a target of tests: its module comes from the jobs that compile it, not from one more.
-    if isForTests, target.isTest { target.swiftSettings?.append(.unsafeFlags(["-no-emit-module-separately"])) }
 }
