@@ -1,5 +1,6 @@
 # Runs the parts of a test, for the scripts that source this file after common.sh. The output of each part goes into a
-# file of its own, and one line says how the part has ended. Afterwards .build/parts/times has the times of all parts.
+# file of its own, and one line says how the part has ended. Afterwards .build/parts/times has the times of all parts, and
+# how much of them was of a processor.
 
 parts=.build/parts
 begin_parts() {
@@ -11,12 +12,13 @@ begin_parts() {
 
 # Runs a command as a part. Shows the end of what a failed one has printed, and which Swift tests have failed.
 part() { # name, command
-    local name=$1 log="$parts/${1// /-}.log" start=$SECONDS status=0
+    local name=$1 log="$parts/${1// /-}.log" start=$SECONDS status=0 processor TIMEFORMAT='%U %S'
     shift
-    "$@" > "$log" 2>&1 < /dev/null || status=$?
-    printf '%d\t%s\n' $((SECONDS - start)) "$name" >> "$parts/times"
+    { time "$@" > "$log" 2>&1 < /dev/null; } 2> "$log.times" || status=$?
+    processor=$(awk '{ printf "%d", $1 + $2 }' "$log.times")
+    printf '%d\t%s\t%d\n' $((SECONDS - start)) "$name" "$processor" >> "$parts/times"
     if [ "$status" -eq 0 ]; then
-        printf '%4d s  %s\n' $((SECONDS - start)) "$name"
+        printf '%4d s  %s, %d s of a processor\n' $((SECONDS - start)) "$name" "$processor"
         return
     fi
     echo "$name" >> "$parts/failed"

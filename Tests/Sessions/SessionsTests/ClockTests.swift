@@ -82,5 +82,10 @@ import Testing
         #expect(pass(10, wall: 10) == 1_000_030)
         #expect(pass(1, wall: 7200) == 1_003_620, "set forward")
         #expect(pass(1, wall: 1) == 1_003_621)
+        #expect(pass(1, wall: 90_000) == 1_003_622, "far ahead")
+        #expect(pass(58, wall: 58) == 1_003_680, "not yet for a minute")
+        #expect(pass(1, wall: -89_998) == 1_003_681, "and not any more")
+        #expect(pass(1, wall: 90_000) == 1_003_682, "again, and the minute begins anew")
+        #expect(pass(60, wall: 60) == 1_093_741, "for a minute")
     }
 }

@@ -35,11 +35,11 @@ import Testing
     /// A store of sessions with three versions and an answer each.
     func fill() async throws {
         let store = try open()
-        for id in ids {
-            for version in 1...3 {
-                let change = try SessionChange.make(id, version, key: version == 2 ? "k\(id.text)" : nil)
-                #expect(await store.commit([change]) == .success([]))
+        for version in 1...3 {
+            let changes = try ids.map {
+                try SessionChange.make($0, version, key: version == 2 ? "k\($0.text)" : nil)
             }
+            #expect(await store.commit(changes) == .success([]))
         }
         await store.close()
     }
@@ -99,15 +99,20 @@ import Testing
         }
     }
 
-    /// Commits new sessions, and the next versions of some existing ones.
+    /// Commits new sessions, and the next versions of some existing ones, all at the same time.
     func expectCommits(_ store: SQLiteStore, after refused: Set<SessionID>, from first: Int) async throws {
-        for number in first..<first + 100 {
-            #expect(await store.commit([try .make(try .make(number * 104_729), 1)]) == .success([]), "a new session")
+        let new = try (first..<first + 100).map { try SessionID.make($0 * 104_729) }
+        let next = ids.prefix(60)
+        let changes = try new.map { try SessionChange.make($0, 1) } + next.map { try SessionChange.make($0, 4) }
+        let outcomes = await withTaskGroup { group in
+            for change in changes { group.addTask { (change.id, await store.commit([change])) } }
+            return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
-        for id in ids.prefix(60) {
-            let outcome = await store.commit([try .make(id, 4)])
-            if case .failure = outcome { #expect(refused.contains(id), "\(id.text): \(outcome)") }
-            #expect(outcome != .success([CommitConflict(id: id)]), "it is not unknown")
+
+        for id in new { #expect(outcomes[id] == .success([]), "a new session") }
+        for id in next {
+            if case .failure? = outcomes[id] { #expect(refused.contains(id), "\(id.text)") }
+            #expect(outcomes[id] != .success([CommitConflict(id: id)]), "it is not unknown")
         }
     }
 

@@ -79,7 +79,9 @@ public final class SessionHost: Sendable {
         let wall = now ?? { store.now }
         self.wall = wall
         self.clock =
-            now == nil ? SteadyClock(startingAt: start, wall: wall) : SteadyClock(startingAt: start, wall: wall) { 0 }
+            now == nil
+            ? SteadyClock(startingAt: start, wall: wall)
+            : SteadyClock(startingAt: start, wall: wall, uptime: { 0 }, patience: 0)
         let behind = start.timeIntervalSince(wall())
         if behind > 1 {
             report("the clock is \(Int(min(behind, 1e12))) seconds behind the newest record; time goes on from there")
@@ -102,13 +104,10 @@ public final class SessionHost: Sendable {
     /// far ahead.
     var clockFailure: String? {
         let (now, wall) = (now(), wall())
-        guard now.timeIntervalSince(wall) > SessionHost.farAhead else { return nil }
+        guard now.timeIntervalSince(wall) > TimeInterval(SteadyClock.farAhead) else { return nil }
         let way = store.isShared ? "restart it" : "stop it and use `coordinatord sessions reset-clock`"
         return "the server's time is \(now.timestamp), and the clock's \(wall.timestamp); if the clock is right, \(way)"
     }
-
-    /// In seconds.
-    private static let farAhead: TimeInterval = 86_400
 
     /// Like `session(_:token:)`, without `await`; `nil` if the session is not in memory, or a shared store has to
     /// confirm it.
