@@ -53,8 +53,6 @@ interface SessionInfo {
     readonly version: number;
     /** When the session expires unless it is used before; ISO 8601. */
     readonly expiresAt: string;
-    /** With several devices: the number of the one whose language the screens are in. */
-    readonly drawnFor?: number;
 }
 interface Screen {
     /** Unique in the session, never used again. */

@@ -307,7 +307,30 @@ extension Walk {
         if let screen = state.screenDrawnDifferently {
             throw Problem(kind: .drawing, reason: "“render” changes the screen “\(screen)” each time it is called")
         }
+        let own = Device(state.drawnFor, state.client)
+        for client in Walk.otherClients where client != own.client {
+            let again: NavigationState
+            do throws(NavigationError) {
+                let other = try app.drawing(of: state, for: Device(own.number + 1, client))
+                again = try app.drawing(of: other, for: own)
+            } catch {
+                throw Problem(kind: .drawing, reason: "it cannot be drawn for another device: \(error)")
+            }
+            for (screen, drawn) in zip(state.screens, again.screens) where screen != drawn {
+                throw Problem(
+                    kind: .drawing,
+                    reason: """
+                        “render” leaves on the screen “\(screen.screen.name)” what it has drawn for another device: what it \
+                        sets for one client, it must set for all
+                        """)
+            }
+        }
     }
+
+    /// Clients of whom apps often draw something else.
+    private static let otherClients = [
+        ClientInfo.none, ClientInfo(locale: "de", platform: "tv"), ClientInfo(locale: "en", platform: "phone"),
+    ]
 
     private func checkWords() throws(Problem) {
         let first = state.controls

@@ -167,6 +167,27 @@ private let app = App(
         }
         #expect(failure?.reason == "“render” changes the screen “growing” each time it is called")
     }
+
+    /// Only a clerk's terminal shows what a customer owes, but the screen keeps it for whoever looks next.
+    struct LeakyCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case go }
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("account")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            if context.client.platform == "tv" { screen.params["debt"] = 100 }
+        }
+    }
+
+    @Test func `a random walk finds what is left of a drawing for another device`() async throws {
+        let failure = await #expect(throws: RandomWalk.Failure.self) {
+            try await RandomWalk(App("leaky", root: { LeakyCoordinator() }), seed: 1, count: 2).run()
+        }
+        #expect(
+            failure?.reason == """
+                “render” leaves on the screen “account” what it has drawn for another device: what it sets for one client, \
+                it must set for all
+                """)
+    }
 }
 
 private struct GrowingCoordinator: Coordinator {

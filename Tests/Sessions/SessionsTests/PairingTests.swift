@@ -533,21 +533,81 @@ extension PairingTests {
         #expect(again.text == token.text)
     }
 
-    @Test func `each device has its own language, and the one that acts is drawn for`() async throws {
+    /// A phone in German, and a TV in English.
+    private func pair() async throws -> (phone: CreatedSession, tv: CreatedSession) {
         let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
         let code = try await open(phone).openPairing(label: nil).code.text
-        let tv = try await host.pair(code, client: try ClientInfo(["locale": "en"]))
-        func shown() async throws -> (title: String?, for: Int) {
-            let navigation = try await open(phone).state().navigation
-            return (navigation.visible?.screen.title, navigation.drawnFor)
-        }
-        #expect(try await shown() == ("Hallo", 1), "pairing draws nothing")
+        return (phone, try await host.pair(code, client: try ClientInfo(["locale": "en"])))
+    }
 
-        _ = try await open(tv).apply(PostedEvent("greet"))
-        #expect(try await shown() == ("Hello", 2))
-        _ = try await open(phone).apply(PostedEvent("greet"))
-        #expect(try await shown() == ("Hallo", 1))
-        #expect(try await greeted(phone) == ["en", "de"])
+    private func title(_ device: CreatedSession) async throws -> String? {
+        try await open(device).state().navigation.visible?.screen.title
+    }
+
+    @Test func `each device sees the state in its own language, whoever has acted`() async throws {
+        let (phone, tv) = try await pair()
+        guard case .applied(let first) = tv.outcome else { return #expect(Bool(false), "no state") }
+        #expect(first.state.navigation.visible?.screen.title == "Hello")
+
+        for actor in [tv, phone, phone, tv] {
+            let applied = try await open(actor).apply(PostedEvent("greet"))
+            #expect(try await title(phone) == "Hallo")
+            #expect(try await title(tv) == "Hello")
+            #expect(
+                applied.state.navigation.visible?.screen.title
+                    == (actor.token.text == tv.token.text ? "Hello" : "Hallo"))
+            #expect(applied.transition.operations == [], "nothing that the device sees has changed")
+        }
+        #expect(try await greeted(phone) == ["en", "de", "de", "en"])
+        let past = try await open(phone).past(3)
+        #expect(past.version == 3 && past.navigation.visible?.screen.title == "Hallo")
+        let once = try await open(tv).state()
+        #expect(try await open(tv).state() === once, "drawn once")
+    }
+
+    @Test func `an event that changes nothing makes no version, whoever posts it`() async throws {
+        let (phone, tv) = try await pair()
+        for device in [tv, phone, tv] {
+            let applied = try await open(device).apply(PostedEvent("wait"))
+            #expect(applied.state.version == 2)
+            let title = try await title(device)
+            #expect(applied.state.navigation.visible?.screen.title == title)
+        }
+    }
+
+    @Test func `a watcher gets what has changed for it`() async throws {
+        let (phone, tv) = try await pair()
+        let watches = [try await open(phone).watch(), try await open(tv).watch()]
+        func seen() throws -> [(title: String?, operations: [Coordinators.Operation]?)] {
+            try watches.map {
+                let update = try $0.current().update
+                return (update?.state.navigation.visible?.screen.title, update?.transition?.operations)
+            }
+        }
+
+        _ = try await open(tv).apply(PostedEvent("count"))
+        #expect(try seen().map(\.title) == ["Hallo", "Hello"])
+        #expect(try seen().map(\.operations) == [[.update(key: "k1")], [.update(key: "k1")]])
+        _ = try await open(phone).apply(PostedEvent("show"))
+        #expect(try seen().map(\.title) == ["Mehr", "More"])
+        #expect(try seen().map(\.operations) == [[.push(key: "k2")], [.push(key: "k2")]])
+        let (first, second) = (try watches[1].current().update, try watches[1].current().update)
+        #expect(first === second, "drawn once")
+        for watch in watches { watch.cancel() }
+    }
+
+    @Test func `what is offered in the poster's own drawing is accepted, and nothing else`() async throws {
+        let (phone, tv) = try await pair()
+        _ = try await open(tv).apply(PostedEvent("count"))
+        #expect(try await open(phone).state().navigation.acceptedEvents.contains("helpInGerman"))
+        _ = try await open(phone).apply(PostedEvent("helpInGerman"))
+        do {
+            _ = try await open(tv).apply(PostedEvent("helpInGerman"))
+            #expect(Bool(false), "it is accepted")
+        } catch {
+            guard case .refused(.eventNotAccepted, let state) = error as? SessionError else { throw error }
+            #expect(state.navigation.visible?.screen.title == "Hello")
+        }
     }
 
     @Test func `a session that is drawn for its second device is restored as it is, and a fork of it, too`()
@@ -577,7 +637,8 @@ extension PairingTests {
 
         let state = try await open(fork).state().navigation
         #expect(state.visible?.screen.title == "Hallo" && state.client.locale == "de" && state.drawnFor == 1)
-        #expect(try await open(phone).state().navigation.visible?.screen.title == "Hello")
+        #expect(try await title(phone) == "Hallo")
+        #expect(try await title(tv) == "Hello")
     }
 
     @Test func `what a device says about itself is kept with its token, also by the store`() async throws {
@@ -612,21 +673,30 @@ extension PairingTests {
 /// Greets in the language of the device that acts.
 struct GreetingCoordinator: Coordinator {
     var greeted: [String] = []
+    var count = 0
 
     static let app = App("greeting", root: { GreetingCoordinator() })
 
-    enum Event: NavigationEvent {
-        case greet
-        static let examples: [Event] = [.greet]
-    }
+    enum Event: NavigationEvent, CaseIterable { case greet, wait, count, show, helpInGerman }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("greeting")) }
 
     mutating func handle(_ event: Event, _ navigator: inout Navigator) {
-        greeted.append(navigator.client.language ?? "")
+        switch event {
+        case .greet: greeted.append(navigator.client.language ?? "")
+        case .wait, .helpInGerman: break
+        case .count: count += 1
+        case .show: navigator.push(Screen("more"))
+        }
     }
 
     func render(_ screen: inout Screen, in context: NavigationContext) {
-        screen.title = context.client.language == "de" ? "Hallo" : "Hello"
+        let isGerman = context.client.language == "de"
+        screen.title = screen.name == "more" ? (isGerman ? "Mehr" : "More") : isGerman ? "Hallo" : "Hello"
+        screen.params["count"] = .number(Double(count))
+    }
+
+    func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
+        event != .helpInGerman || context.client.language == "de"
     }
 }

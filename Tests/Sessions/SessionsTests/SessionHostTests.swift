@@ -370,11 +370,11 @@ final class Deadlines: Sendable {
         // More than a day together.
         for version in 2...3 {
             clock.advance(13 * hour)
-            try await eventually { watch.current.update?.state.version == version }
+            try await eventually { try watch.current().update?.state.version == version }
         }
 
-        #expect(watch.current.end == nil)
-        #expect(operators.current.end == .expired)
+        #expect(try watch.current().end == nil)
+        #expect(try operators.current().end == .expired)
         let history = try await host.session(created.id, token: created.token.text).history(limit: 1)
         #expect(history.first?.note.event == "watch")
     }

@@ -334,10 +334,10 @@ final class SlowSharedStore: SessionStore {
         let session = try await open(created, on: here)
         for version in 2...4 {
             _ = try await session.apply(PostedEvent("pass", payload: .integer(version)))
-            try await eventually { watch.current.update?.state.version == version }
+            try await eventually { try watch.current().update?.state.version == version }
         }
         try await session.end()
-        try await eventually { watch.current.end == .ended }
+        try await eventually { try watch.current().end == .ended }
     }
 
     @Test func `after commits were lost, a version has another tag, and all who watch are told`() async throws {
@@ -355,7 +355,7 @@ final class SlowSharedStore: SessionStore {
         store.beginGeneration()
 
         let tag = VersionTag(1, generation: 2)
-        try await eventually { watch.current.update?.state.tag == tag }
+        try await eventually { try watch.current().update?.state.tag == tag }
         #expect(try await waiting.value.state.tag == tag)
         await #expect(throws: SessionError.self) {
             try await session.apply(PostedEvent("pass", payload: 1), if: .oneOf([1]))

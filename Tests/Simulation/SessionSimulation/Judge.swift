@@ -314,11 +314,13 @@ final class Judge {
             if isAlone, account.last.record.identity.tokens.contains(where: { $0.number == number }) {
                 find(.access, "a token was revoked, and is there")
             }
-        case .wait(_, _, let known, let end):
+        case .wait(_, let token, let known, let end):
             check(state, isOneSince: known.version, of: account, verb)
+            checkDrawing(state, for: token, verb)
             if state.version == known.version, walk.scheduler.time < end { find(.watched, "a wait ends for nothing") }
         default:
             check(state, isOneSince: request.begin, of: account, verb)
+            if case .read(_, let token) = request.call { checkDrawing(state, for: token, verb) }
             // An effect that began when the session was loaded may have ended since.
             let since = account.versions.filter { $0.number > state.version }.map { $0.cause ?? "end" }
             if isAlone, since.contains(where: { $0 != "effect" && $0 != "timer" }) {
@@ -374,15 +376,27 @@ final class Judge {
 
     private func check(_ state: SessionState, is version: Ledger.Version, of account: Ledger.Account, _ verb: String) {
         if state.version != version.number { find(.kept, "\(verb): another version") }
-        if state.navigation.encoded != version.text, !isShownByOther(state, version) {
+        if state.navigation.encoded != version.text, !isShownOtherwise(state, version) {
             find(.readable, "\(verb): another state", "\(account.name) version \(version.number)")
         }
     }
 
-    /// Whether another edition of the app has saved the version, and this one shows the state.
-    private func isShownByOther(_ state: SessionState, _ version: Ledger.Version) -> Bool {
-        guard version.record.appVersion != walk.app.version else { return false }
-        return SessionWalk.navigation(of: version, walk.app)?.encoded == state.navigation.encoded
+    /// Whether another edition of the app has saved the version, and this one shows the state, or the state is drawn for
+    /// another device than the one that it was saved for.
+    private func isShownOtherwise(_ state: SessionState, _ version: Ledger.Version) -> Bool {
+        guard version.record.appVersion != walk.app.version || state.drawing > 0 else { return false }
+        let device = Device(state.drawing, state.navigation.client)
+        return SessionWalk.navigation(of: version, walk.app).flatMap {
+            state.drawing > 0 ? try? walk.app.drawing(of: $0, for: device) : $0
+        }?.encoded == state.navigation.encoded
+    }
+
+    /// Each device sees the state as it is drawn for it.
+    private func checkDrawing(_ state: SessionState, for token: String, _ verb: String) {
+        let device = state.identity.device(of: SHA256Digest(of: token))
+        if let device, device.client != state.navigation.client {
+            find(.readable, "\(verb): drawn for another device", "for \(device)")
+        }
     }
 
     /// A refusal of a request that came alone names what is so.
@@ -600,8 +614,12 @@ final class Judge {
         for index in walk.viewers.indices.reversed() {
             let viewer = walk.viewers[index]
             guard let account = ledger[viewer.session] else { continue }
-            let (update, end) = viewer.watch.current
+            guard let (update, end) = try? viewer.watch.current() else {
+                find(.watched, "a stream cannot be drawn")
+                continue
+            }
             if let update {
+                if end == nil { checkDrawing(update.state, for: viewer.token, "watch") }
                 if update.state.version < viewer.seen { find(.watched, "a stream goes back") }
                 check(update.state, isOneSince: 1, of: account, "watch")
                 walk.note(seen: update.state.version, by: index)

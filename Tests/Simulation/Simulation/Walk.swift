@@ -6,8 +6,7 @@ import JSONCoding
 package struct Walk {
     /// One of the devices that use the session.
     struct Phone {
-        let device: Device
-        let client: ClientInfo
+        var device: Device
         /// The screen and the alert that it was sent last.
         var screen: String?
         var alert: String?
@@ -62,7 +61,7 @@ package struct Walk {
         plain = Plain(state)
         client = PlainClient(state)
         base = Walk.base(state)
-        phones = Walk.clients.enumerated().map { Phone(device: Device($0 + 1, $1), client: $1) }
+        phones = Walk.clients.enumerated().map { Phone(device: Device($0 + 1, $1)) }
         for index in phones.indices { send(to: index) }
     }
 
@@ -80,6 +79,11 @@ package struct Walk {
     /// The device is sent the state.
     private mutating func send(to phone: Int) {
         (phones[phone].screen, phones[phone].alert) = (state.visible?.key, state.alert?.key)
+    }
+
+    /// Goes on with another drawing of the state.
+    private mutating func show(_ drawn: NavigationState) {
+        (state, plain, client) = (drawn, Plain(drawn), PlainClient(drawn))
     }
 
     private func phone(of step: Step) -> Int { abs(step.device ?? 0) % phones.count }
@@ -121,6 +125,8 @@ extension Walk {
         if let builtIn { table.note(builtIn) }
         last = event
         let trial = checksAll ? await attempt(event, by: phones[phone].device) : nil
+        let stored = state
+        if let drawn = try? app.drawing(of: state, for: phones[phone].device), drawn != state { show(drawn) }
         let before = state
         let isLeaving = isAnswer(event, before, leaving: true)
         var cause = Watch.Cause(word: builtIn?.rawValue ?? "event", now: now, isOfUser: true)
@@ -157,7 +163,10 @@ extension Walk {
                 isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
             findings += checkSeen(event, before, phones[phone])
             if builtIn == .back { findings += checkBack(before, result) }
-            if builtIn == .describeClient { findings += checkContents(before) }
+            if builtIn == .describeClient {
+                findings += checkContents(before)
+                phones[phone].device = Device(phone + 1, state.client)
+            }
             if case .accepted(let other)? = trial, other != state {
                 findings.append(Finding(rule: .same, signature: "another state", reason: "\(event.type) differs"))
             }
@@ -166,6 +175,7 @@ extension Walk {
         } catch {
             let shown = phones[phone]
             send(to: phone)
+            show(stored)
             return refuse(error, watch, event.type) + checkStale(error, event, before, shown)
                 + checkPossible(error, cause)
         }
@@ -638,8 +648,13 @@ extension Walk {
     /// What is drawn for a device, it may post.
     private func checkDevices() async -> [Finding] {
         var findings: [Finding] = []
-        for phone in phones where phone.client != state.client {
-            guard let drawn = try? app.fork(of: state, for: phone.device, at: now) else { continue }
+        for phone in phones where phone.device.client != state.client {
+            guard let drawn = try? app.drawing(of: state, for: phone.device) else { continue }
+            let own = Device(state.drawnFor, state.client)
+            if (try? app.drawing(of: drawn, for: own)) != state {
+                let reason = "drawn for another device and back, it is another state"
+                findings.append(Finding(rule: .same, signature: reason, reason: reason))
+            }
             for offer in Oracle.offers(of: drawn) where BuiltInEvent(rawValue: offer.event.type) == nil {
                 guard case .refused(let error) = await attempt(offer.event, by: phone.device), Oracle.isProtocol(error)
                 else { continue }
@@ -652,7 +667,7 @@ extension Walk {
                 findings.append(
                     Finding(
                         rule: .listed, signature: "drawn for another device: \(Oracle.word(error))",
-                        reason: "\(offer.event.type) by \(phone.client.platform ?? ""): \(error)"))
+                        reason: "\(offer.event.type) by \(phone.device.client.platform ?? ""): \(error)"))
             }
         }
         return findings

@@ -77,8 +77,6 @@ public struct SessionInfo: Decodable, Sendable, Equatable {
     public let version: Int
     /// When the session ends if nobody uses it.
     public let expiresAt: Date
-    /// The number of the device whose language the screens are drawn in, if there are several.
-    public let drawnFor: Int?
 }
 
 /// A screen to draw. A client that knows its `name` draws it specially, any other one from `params`, `rows` and the

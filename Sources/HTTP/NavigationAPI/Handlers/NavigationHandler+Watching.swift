@@ -63,7 +63,7 @@ final class UpdateStream: HTTPStream {
     init(_ watch: Watch, lastID: String?, includesControls: Bool) {
         self.watch = watch
         self.includesControls = includesControls
-        let current = watch.current.update?.state
+        let current = try? watch.current().update?.state
         state = Mutex(State(known: lastID == current?.entityTag ? current?.tag : nil))
     }
 
@@ -80,7 +80,8 @@ final class UpdateStream: HTTPStream {
                 return .bytes(UpdateStream.beginning)
             }
             guard !state.hasEnded else { return .end }
-            let (update, end) = watch.current
+            // Whoever cannot be drawn for learns why from its next request.
+            guard let (update, end) = try? watch.current() else { return .end }
             if let update, update.state.tag != state.known {
                 let isNext = update.transition != nil && state.known.map(update.state.tag.follows) ?? false
                 state.known = update.state.tag

@@ -63,11 +63,12 @@ public struct KeyTable: NamedKeys, Equatable {
 /// Entity tags (RFC 9110, section 8.8.3).
 enum EntityTag {
     /// `"9"`; `"9.2"` in the second generation of the store; `"9-51c0ffee"` for a version that another build has made,
-    /// as this build shows it.
-    static func text(_ tag: VersionTag) -> String {
+    /// as this build shows it; `"9@2"` as device 2 sees the version, if that is not as it is stored.
+    static func text(_ tag: VersionTag, drawing: Int = 0) -> String {
         var text = "\"" + String(tag.version)
         if tag.generation > 1 { text += "." + String(tag.generation) }
         if tag.build != 0 { text += "-" + String(tag.build, radix: 16) }
+        if drawing != 0 { text += "@" + String(drawing) }
         return text + "\""
     }
 
@@ -84,13 +85,15 @@ enum EntityTag {
     }
 
     /// - Parameter text: without its quotes.
-    private static func version(_ text: Substring) -> VersionTag? {
-        let parts = text.parts(at: "-", limit: 2)
+    private static func version(_ text: Substring) -> (tag: VersionTag, drawing: Int)? {
+        let drawn = text.parts(at: "@", limit: 2)
+        let parts = drawn[0].parts(at: "-", limit: 2)
         let numbers = parts[0].parts(at: ".", limit: 2).map { Int($0) }
         guard let version = numbers[0], version > 0, let generation = numbers.count == 1 ? 1 : numbers[1],
-            let build = parts.count == 1 ? 0 : Int(parts[1], radix: 16)
+            let build = parts.count == 1 ? 0 : Int(parts[1], radix: 16),
+            let drawing = drawn.count == 1 ? 0 : Int(drawn[1])
         else { return nil }
-        return VersionTag(version, generation: generation, build: build)
+        return (VersionTag(version, generation: generation, build: build), drawing)
     }
 
     /// The condition of an `If-Match`; `nil` if there is none. A tag that is not a version matches nothing. One that is
@@ -108,7 +111,7 @@ enum EntityTag {
                     throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
                 }
                 // Tags are compared as texts: "01" is not the tag of version 1.
-                if let tag = version(inside), item == text(tag) {
+                if let (tag, drawing) = version(inside), item == text(tag, drawing: drawing) {
                     versions.insert(VersionTag(tag.version, generation: tag.generation))
                 }
             }
@@ -214,7 +217,7 @@ enum AcceptLanguage {
 }
 
 extension SessionState {
-    var entityTag: String { EntityTag.text(tag) }
+    var entityTag: String { EntityTag.text(tag, drawing: drawing) }
 }
 
 /// The `Idempotency-Key` of a request (draft-ietf-httpapi-idempotency-key-header-07): a string in quotes, or bare.

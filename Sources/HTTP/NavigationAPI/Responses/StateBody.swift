@@ -43,7 +43,6 @@ struct StateBody: JSONWritable {
                 writer.member("app", state.app)
                 writer.member("version", state.version)
                 writer.member("expiresAt", Timestamp.text(of: state.expiresAt))
-                writer.member("drawnFor", ifAny: state.identity.tokens.count > 1 ? navigation.drawnFor : nil)
             }
             if let visible = navigation.visible {
                 writer.name("visible")

@@ -280,32 +280,18 @@ public final class App: Sendable {
 
     /// Begins to apply one event, up to the first call of a coordinator.
     ///
-    /// What the state as it is drawn does not offer may have been sent to the device before another one acted: it is
-    /// judged by a drawing for the device that posts it.
-    ///
-    /// - Parameter device: the device that posted the event; `nil` for the one for which the state is drawn.
+    /// - Parameter device: the device that posted the event, which the state is drawn for before; `nil` for the one for
+    ///   which it is drawn.
     public func begin(
         _ event: PostedEvent, on state: NavigationState, at now: Date, by device: Device? = nil
     ) throws(NavigationError) -> TransitionRun {
         if let screen = event.screen, screen != state.shownKey, !event.names(state.alert) { throw .staleScreen }
-        func newRun() -> TransitionRun {
-            var run = TransitionRun(of: self, on: state, at: now, event: event)
-            run.device = device
-            if let device { run.state.draw(for: device) }
-            run.state.restartIdleTimers(at: now)
-            return run
-        }
-        var run = newRun()
-        do {
-            try run.begin(event)
-            return run
-        } catch {
-            var redrawn = newRun()
-            guard redrawn.state.client != state.client, (try? redrawn.redraw(state.screens)) != nil,
-                (try? redrawn.begin(event)) != nil
-            else { throw error }
-            return redrawn
-        }
+        let drawn = if let device { try drawing(of: state, for: device) } else { state }
+        var run = TransitionRun(of: self, on: drawn, at: now, event: event)
+        run.device = device
+        run.state.restartIdleTimers(at: now)
+        try run.begin(event)
+        return run
     }
 
     /// A new root coordinator.

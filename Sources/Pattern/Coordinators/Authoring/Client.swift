@@ -87,8 +87,8 @@ public struct PairingRequest: Sendable, Equatable {
 
 /// One of the devices that use a session.
 public struct Device: Sendable {
-    let number: Int
-    let client: ClientInfo
+    public let number: Int
+    public let client: ClientInfo
 
     /// - Parameters:
     ///   - number: identifies the device within its session, from 1.
@@ -96,6 +96,20 @@ public struct Device: Sendable {
     public init(_ number: Int, _ client: ClientInfo) {
         self.number = number
         self.client = client
+    }
+}
+
+extension App {
+    /// The state as a device sees it. It is no other version of the state: only what coordinators draw differs, and which
+    /// events they accept.
+    ///
+    /// - Throws: if a coordinator draws for this device what no screen may have.
+    package func drawing(of state: NavigationState, for device: Device) throws(NavigationError) -> NavigationState {
+        guard device.client != state.client else { return state }
+        var run = TransitionRun(of: self, on: state, at: Date(timeIntervalSince1970: 0), event: nil)
+        run.state.draw(for: device)
+        _ = try run.redraw(run.state.screens)
+        return run.state
     }
 }
 

@@ -62,6 +62,14 @@ public struct Transition: Sendable, Equatable {
         self.encodedMembers = members.bytes
     }
 
+    /// The same with other operations, for a device that sees the states before and after otherwise.
+    package func with(_ operations: [Operation]) -> Transition {
+        Transition(
+            event: event, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
+            tokenRotation: tokenRotation, pairingRequest: pairingRequest, userChange: userChange,
+            sessionEndings: sessionEndings)
+    }
+
     /// This transition and the next one as one, which keeps this one's event and cause.
     ///
     /// - Parameter original: the state before this one.

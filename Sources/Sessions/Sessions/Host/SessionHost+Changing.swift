@@ -85,13 +85,13 @@ extension SessionHost {
     /// Commits the next version of a session, an answer to keep, or both, and publishes the state. Call while holding
     /// the turn.
     ///
-    /// - Parameter applied: has the state `before` if there is no next version.
+    /// - Parameter applied: has the version of `before` if there is no next one.
     /// - Returns: `false` after a conflict.
     func commit(
         _ applied: AppliedEvent, after before: SessionState, at now: Date, keeping answer: StoredAnswer? = nil,
         of session: Session
     ) async throws(SessionError) -> Bool {
-        let isNew = applied.state !== before
+        let isNew = applied.state.version != before.version
         let record =
             isNew
             ? EncodedRecord(
@@ -102,7 +102,7 @@ extension SessionHost {
         session.publish(
             isNew ? applied.state : before.withAnswer(), answered: answer?.key, limit: retention.answers)
         if isNew {
-            feed.report(session.id, SessionUpdate(applied.state, applied.transition))
+            feed.report(session.id, SessionUpdate(applied.state, applied.transition, after: before))
             if !before.navigation.pending.isEmpty || !applied.state.navigation.pending.isEmpty {
                 followEffects(of: applied.state)
             }

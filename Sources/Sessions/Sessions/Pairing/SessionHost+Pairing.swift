@@ -83,10 +83,12 @@ extension SessionHost {
         let applied = await told(
             of: device, revised(before, as: identity, BuiltInEvent.tokenAddition, at: now, of: session.app),
             after: before, at: now, session)
-        let answer = once?.stored(applied)
+        let drawn = try applied.state.drawn(for: identity.device(of: token.digest), of: session.app)
+        let shown = AppliedEvent(state: drawn, transition: applied.transition)
+        let answer = once?.stored(shown)
         guard try await commit(applied, after: before, at: now, keeping: answer, of: session) else { return .outdated }
         let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
-        return .committed(CreatedSession(outcome: outcome ?? .applied(applied), id: session.id, token: token))
+        return .committed(CreatedSession(outcome: outcome ?? .applied(shown), id: session.id, token: token))
     }
 
     /// The version that adds the device's token, and what `deviceDidPair` makes of it. If that fails, the device is

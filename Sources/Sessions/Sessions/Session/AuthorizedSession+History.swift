@@ -21,13 +21,13 @@ extension AuthorizedSession {
     public func history(
         from version: Int? = nil, limit: Int, bytes: Int = .max
     ) async throws(SessionError) -> [HistoryEntry] {
-        let current = try state()
+        let current = try committed(at: host.now())
         return try await records(from: version, limit: limit, bytes: bytes, of: current).compactMap { record in
             record.note.map { HistoryEntry(version: record.version, time: record.time, note: $0) }
         }
     }
 
-    /// The state at a version.
+    /// The state at a version, as the caller's device sees it.
     ///
     /// - Parameter version: `nil` for the current one.
     /// - Throws: `unknownVersion` if it never existed, is no longer kept, or was made before the token gave access.
@@ -38,14 +38,14 @@ extension AuthorizedSession {
     /// - Parameter toContinue: whether a session continues from there: then coordinators react to what the app no
     ///   longer has, see `SessionHost.settled`.
     func past(_ version: Int?, toContinue: Bool) async throws(SessionError) -> SessionState {
-        let current = try state()
-        guard let version, version != current.version else { return current }
+        let current = try committed(at: host.now())
+        guard let version, version != current.version else { return try drawn(current) }
         guard let record = try await records(from: version, limit: 1, bytes: 0, of: current).first,
             record.version == version,
             let content = record.content
         else {
             // If the session has ended meanwhile, its past is gone: then this throws `ended`.
-            _ = try self.state()
+            _ = try committed(at: host.now())
             throw .unknownVersion
         }
         let restoration: Restoration
@@ -53,9 +53,10 @@ extension AuthorizedSession {
         let navigation =
             toContinue && restoration.needsTransition
             ? try await host.settled(restoration, record, at: host.now(), of: live.app).state : restoration.state
-        return SessionState(
+        let past = SessionState(
             record.identity, stamp: SessionStamp(version: version, generation: current.stamp.generation),
             expiresAt: content.expiresAt, navigation: navigation, base: nil)
+        return try past.drawn(for: device, of: live.app)
     }
 
     /// - Parameter current: the state that the token was checked against. Versions from before the token are left out,
@@ -66,7 +67,7 @@ extension AuthorizedSession {
         let newest = min(version ?? current.version, current.version)
         let records = try await host.pastReads.inTurn(live.id) { () async throws(SessionError) in
             // The token may have been replaced while this waited.
-            _ = try state()
+            _ = try committed(at: host.now())
             do throws(StoreError) {
                 return try await host.store.history(of: live.id, from: newest, limit: limit, bytes: bytes)
             } catch {

@@ -17,17 +17,23 @@ public struct AuthorizedSession: Sendable {
 
     public var id: SessionID { live.id }
 
-    /// The last committed state.
+    /// The last committed state, as the caller's device sees it.
     ///
     /// - Parameter condition: which versions the caller allows.
     public func state(if condition: VersionCondition? = nil) throws(SessionError) -> SessionState {
-        try state(if: condition, at: host.now())
-    }
-
-    func state(if condition: VersionCondition?, at now: Date) throws(SessionError) -> SessionState {
-        let state = try live.current(for: isOperator ? nil : token, at: now)
+        let state = try drawn(try committed(at: host.now()))
         try condition?.check(state)
         return state
+    }
+
+    /// The last committed state, as it is stored.
+    func committed(at now: Date) throws(SessionError) -> SessionState {
+        try live.current(for: isOperator ? nil : token, at: now)
+    }
+
+    /// A state as the caller's device sees it.
+    func drawn(_ state: SessionState) throws(SessionError) -> SessionState {
+        try state.drawn(for: isOperator ? nil : state.identity.device(of: token), of: live.app)
     }
 
     /// Applies one event, whole or not at all. It is committed when this returns.
@@ -65,15 +71,17 @@ public struct AuthorizedSession: Sendable {
         if let once, let answer = try await answer(keptUnder: once.key, at: now) {
             return .unchanged(try replay(answer, to: once))
         }
-        let before = try state(if: condition, at: now)
-        let result = try await transition(event, on: before, at: now, once: once)
-        var applied = nextVersion(result, after: before, at: now, once: once)
+        let before = try committed(at: now)
+        let drawn = try drawn(before)
+        try condition?.check(drawn)
+        let result = try await transition(event, on: drawn, at: now, once: once)
+        var applied = nextVersion(result, after: before, as: drawn, at: now, once: once)
         if let request = applied.transition.pairingRequest {
             applied = try await with(code: request, applied, at: now, once: once)
         }
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
         let answer = applied.asksFirst ? nil : once?.stored(applied, for: token)
-        let hasChange = applied.state !== before || answer != nil
+        let hasChange = applied.state.version != before.version || answer != nil
         if hasChange {
             do throws(SessionError) {
                 let isCommitted = try await host.commit(applied, after: before, at: now, keeping: answer, of: live)
@@ -106,8 +114,11 @@ public struct AuthorizedSession: Sendable {
     }
 
     /// The version that a transition leads to, or the one before if the transition changes nothing.
+    ///
+    /// - Parameter drawn: the state before as the caller's device sees it.
     private func nextVersion(
-        _ result: TransitionResult, after before: SessionState, at now: Date, once: IdempotentRequest?
+        _ result: TransitionResult, after before: SessionState, as drawn: SessionState, at now: Date,
+        once: IdempotentRequest?
     ) -> AppliedEvent {
         let version = before.version + 1
         let token = result.transition.rotatesToken ? newToken(version: version, once: once) : nil
@@ -116,9 +127,9 @@ public struct AuthorizedSession: Sendable {
             version: version)
         let expiresAt = host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now)
         guard
-            result.state != before.navigation || identity != nil
+            result.state != drawn.navigation || identity != nil
                 || host.settings.isWorthCommitting(expiresAt, after: before.expiresAt, of: live.app)
-        else { return AppliedEvent(state: before, transition: result.transition) }
+        else { return AppliedEvent(state: drawn, transition: result.transition) }
         let state = before.next(
             result.state, as: identity ?? before.identity.withLastUses(), expiresAt: expiresAt)
         return AppliedEvent(
@@ -205,7 +216,7 @@ public struct AuthorizedSession: Sendable {
         try check()
         // What was before the token is sealed, see `AccessToken.firstVersion`.
         guard answer.body != nil, answer.version >= access.firstVersion else {
-            throw .answerForgotten(try? live.current(for: token, at: host.now()))
+            throw .answerForgotten(try? state())
         }
         host.measures.count(.replayed)
         let pairing = key.pairing(
@@ -245,7 +256,7 @@ public struct AuthorizedSession: Sendable {
         let now = host.now()
         let kept = try await answer(keptUnder: key, at: now)
         if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key) {}) }
-        let state = try state(if: nil, at: now)
+        let state = try committed(at: now)
         guard withdrawing, kept == nil else { return .unchanged(nil) }
         let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
         let withdrawal = StoredAnswer.withdrawal(of: key, in: state)
@@ -265,7 +276,8 @@ public struct AuthorizedSession: Sendable {
     ) async throws(SessionError) -> AppliedEvent {
         let now = host.now()
         try live.admit(host.eventRate, at: now)
-        let before = try state(if: condition, at: now)
+        let before = try drawn(try committed(at: now))
+        try condition?.check(before)
         let result = try await transition(event, on: before, at: now, isDryRun: true)
         let after = SessionState(
             before.identity, stamp: before.stamp, expiresAt: before.expiresAt, navigation: result.state, base: nil)
@@ -280,12 +292,11 @@ public struct AuthorizedSession: Sendable {
     /// - Returns: the text, and the state that it belongs to.
     public func content(of key: String) async throws(SessionError) -> (text: [UInt8], state: SessionState) {
         let now = host.now()
-        let state = try state(if: nil, at: now)
+        let state = try drawn(try committed(at: now))
         try live.admit(host.eventRate, at: now)
-        guard
-            let run = ContentRun(
-                of: key, in: state.navigation, of: live.app, session: id.text, at: now, by: device(in: state))
-        else { throw .unknownScreen }
+        guard let run = ContentRun(of: key, in: state.navigation, of: live.app, session: id.text, at: now) else {
+            throw .unknownScreen
+        }
         let text = try await outcome(of: run, host.callWatch).value { .refused($0, state: state) }
         return (text, state)
     }
@@ -317,7 +328,7 @@ extension AuthorizedSession {
     ///
     /// - Returns: also the number of the caller's own.
     public func tokens() throws(SessionError) -> (all: [AccessToken], own: Int) {
-        let identity = try state().identity
+        let identity = try committed(at: host.now()).identity
         guard let own = identity.access(of: token) else { throw .unauthorized }
         return (identity.tokens, own.number)
     }
@@ -328,7 +339,7 @@ extension AuthorizedSession {
     public func openPairing(label: String?) async throws(SessionError) -> OpenPairing {
         let now = host.now()
         try live.admitCode(at: now)
-        let pairing = try await open(.random(), for: token, of: try state(), label: label, at: now)
+        let pairing = try await open(.random(), for: token, of: try committed(at: now), label: label, at: now)
         await give(pairing, to: token)
         return pairing
     }
@@ -367,7 +378,9 @@ extension AuthorizedSession {
         try live.admit(host.eventRate, at: host.now())
         return try await host.change(live, as: .ending) { (live) async throws(SessionError) in
             let now = host.now()
-            let before = try with(live).state(if: condition, at: now)
+            let session = with(live)
+            let before = try session.committed(at: now)
+            try condition?.check(try session.drawn(before))
             guard before.identity.tokens.contains(where: { $0.number == number }) else { throw .unknownToken }
             guard let identity = before.identity.revoking(number) else { throw .lastToken }
             let revoked = host.revised(before, as: identity, BuiltInEvent.tokenRevocation, at: now, of: live.app)

@@ -1,5 +1,6 @@
 public import Coordinators
 public import FoundationEssentials
+internal import Synchronization
 
 /// A committed state of a session: what every answer shows. Immutable, and shared by all its readers.
 public final class SessionState: Sendable {
@@ -7,6 +8,9 @@ public final class SessionState: Sendable {
     let stamp: SessionStamp
     public let expiresAt: Date
     public let navigation: NavigationState
+    /// The number of the device that this drawing of the state was made for; 0 if it is the one that is stored, drawn for
+    /// the device that acted last.
+    public let drawing: Int
     /// The build that shows the state, if another one has made it; 0 if not.
     private let shownBy: Int
     /// The base version of this version's record, or this version itself if that is a full record. The next version's
@@ -16,6 +20,8 @@ public final class SessionState: Sendable {
     let savedSize: Int
     /// About how many bytes a session takes in memory with this state and the base version that its next record needs.
     let footprint: Int
+    /// The drawings for devices that say something else about themselves.
+    private let drawings = Mutex<[SessionState]>([])
 
     init(
         _ identity: SessionIdentity, stamp: SessionStamp, expiresAt: Date, navigation: NavigationState,
@@ -25,12 +31,48 @@ public final class SessionState: Sendable {
         self.stamp = stamp
         self.expiresAt = expiresAt
         self.navigation = navigation
+        self.drawing = 0
         self.shownBy = shownBy
         self.base = base
         let baseSize = base?.size ?? 0
         let isBase = base?.version == stamp.version
         savedSize = isBase ? baseSize : navigation.savedSize(beside: base?.parts)
         footprint = MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * (savedSize + (isBase ? 0 : baseSize))
+    }
+
+    /// Another drawing of a state.
+    private init(_ state: SessionState, drawnAs navigation: NavigationState, for device: Device) {
+        identity = state.identity
+        stamp = state.stamp
+        expiresAt = state.expiresAt
+        self.navigation = navigation
+        drawing = device.number
+        shownBy = state.shownBy
+        base = state.base
+        savedSize = state.savedSize
+        footprint = state.footprint
+    }
+
+    /// The state as a device sees it, drawn once for all devices that say the same about themselves.
+    ///
+    /// - Parameter device: `nil` for the one that acted last.
+    func drawn(for device: Device?, of app: App) throws(SessionError) -> SessionState {
+        guard let device, device.client != navigation.client else { return self }
+        func known(_ drawings: [SessionState]) -> SessionState? {
+            drawings.first { $0.navigation.client == device.client }
+        }
+        if let known = drawings.withLock({ known($0) }) { return known }
+        let drawn: SessionState
+        do throws(NavigationError) {
+            drawn = SessionState(self, drawnAs: try app.drawing(of: navigation, for: device), for: device)
+        } catch {
+            throw .refused(error, state: self)
+        }
+        return drawings.withLock { drawings in
+            if let known = known(drawings) { return known }
+            drawings.append(drawn)
+            return drawn
+        }
     }
 
     /// A state with a full record.

@@ -8,11 +8,34 @@ public final class SessionUpdate: Sendable {
     public let state: SessionState
     /// `nil` if it is not known here.
     public let transition: Transition?
+    /// The state before the transition, if that is known here.
+    private let before: SessionState?
     private let texts = Mutex<[Int: [UInt8]]>([:])
+    private let drawings = Mutex<[SessionUpdate]>([])
 
-    init(_ state: SessionState, _ transition: Transition? = nil) {
+    init(_ state: SessionState, _ transition: Transition? = nil, after before: SessionState? = nil) {
         self.state = state
         self.transition = transition
+        self.before = before
+    }
+
+    /// The update as a device sees it: what has changed for it need not be what has changed for the one that acted.
+    fileprivate func drawn(for device: Device?, of app: App) throws(SessionError) -> SessionUpdate {
+        let state = try state.drawn(for: device, of: app)
+        guard state !== self.state else { return self }
+        if let known = drawings.withLock({ $0.first { $0.state === state } }) { return known }
+        var transition: Transition?
+        if let own = self.transition, let before = try before?.drawn(for: device, of: app) {
+            let operations = state.navigation.operations(
+                since: before.navigation, replaced: own.operations.replaced)
+            transition = own.with(operations)
+        }
+        let drawn = SessionUpdate(state, transition)
+        return drawings.withLock { drawings in
+            if let known = drawings.first(where: { $0.state === state }) { return known }
+            drawings.append(drawn)
+            return drawn
+        }
     }
 
     /// The text that watchers send for this update, made once for all that send the same.
@@ -51,10 +74,12 @@ public final class Watch: Sendable {
     private let token: SHA256Digest?
     private let isStillOperator: (@Sendable () -> Bool)?
     private let host: SessionHost
+    private let app: App
     private let state = Mutex(State())
 
     fileprivate init(_ session: AuthorizedSession) {
         id = session.id
+        app = session.live.app
         token = session.isOperator ? nil : session.token
         isStillOperator = session.isStillOperator
         host = session.host
@@ -70,11 +95,16 @@ public final class Watch: Sendable {
         state.withLock { $0.onChange = body }
     }
 
-    /// The newest state, and why no later one follows; `nil` if later ones may.
-    public var current: (update: SessionUpdate?, end: End?) {
+    /// The newest state as the watcher's device sees it, and why no later one follows; `nil` if later ones may.
+    ///
+    /// - Throws: if it cannot be drawn for that device.
+    public func current() throws(SessionError) -> (update: SessionUpdate?, end: End?) {
         if isStillOperator?() == false { return (nil, .tokenRevoked) }
-        let (newest, end) = state.withLock { ($0.newest, $0.end) }
-        if end == nil, let newest, newest.state.expiresAt <= host.now() { return (newest, .expired) }
+        var (newest, end) = state.withLock { ($0.newest, $0.end) }
+        if end == nil, let newest, newest.state.expiresAt <= host.now() { end = .expired }
+        if let token, let stored = newest {
+            newest = try stored.drawn(for: stored.state.identity.device(of: token), of: app)
+        }
         return (newest, end)
     }
 
@@ -172,7 +202,8 @@ extension AuthorizedSession {
         do {
             let session = with(try await host.inMemory(id, for: nil))
             try await host.isCurrent(session.live)
-            watch.receive(SessionUpdate(try session.state()))
+            watch.receive(SessionUpdate(try session.committed(at: host.now())))
+            _ = try watch.current()
             return watch
         } catch {
             watch.cancel()
@@ -191,7 +222,7 @@ extension AuthorizedSession {
         let watch = try await watch()
         defer { watch.cancel() }
         while true {
-            let (update, end) = watch.current
+            let (update, end) = try watch.current()
             switch end {
             case .ended?: throw .ended
             case .expired?: throw .expired

@@ -39,6 +39,7 @@ extension AuthorizedSession {
         let notes = try await session.history(from: state.version, limit: count, bytes: bytes).map(\.note)
         // Without one of them they lead to another state.
         guard notes.count == count else { return nil }
+        state = try session.drawn(state)
         var transition = JSONObject(joining: notes.reversed())
         // Another event may have come between the caller's state and this one's.
         let isNext = before.version == outcome.version - 1
