@@ -173,6 +173,19 @@ private struct GuestbookCoordinator: Coordinator {
         }
     }
 
+    @Test func `sessions that cannot be restored are ended once by all who end them at the same time`() async throws {
+        for _ in 0..<20 { _ = try await session("ann") }
+        let without = SessionHost(apps: [SessionHostTests.app], store: store, settings: .unhurried, now: clock.read)
+
+        let ended = try await withThrowingTaskGroup { group in
+            for _ in 0..<8 { group.addTask { try await without.endSessions(ofUser: "ann") } }
+            return try await group.reduce(0, +)
+        }
+
+        #expect(ended == 20)
+        #expect(try await UserTests.host(on: store, clock).sessions(ofUser: "ann").isEmpty)
+    }
+
     @Test func `a session that cannot be restored is ended all the same`() async throws {
         let anns = try await session("ann")
         let without = SessionHost(apps: [SessionHostTests.app], store: store, settings: .unhurried, now: clock.read)

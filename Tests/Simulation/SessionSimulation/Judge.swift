@@ -160,7 +160,7 @@ final class Judge {
         let word = Response.word(of: error)
         switch error {
         case .unknownOutcome:
-            if !isTroubled { find(.kept, "\(request.call.verb): unknown, though the store is sound") }
+            if !isTroubled { find(.kept, "\(request.call.verb): unknown, though the store is sound", "\(error)") }
             return
         // The question is committed, not the event.
         case .refused(.answerFirst, _): return

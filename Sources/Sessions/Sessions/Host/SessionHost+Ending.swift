@@ -67,21 +67,25 @@ extension SessionHost {
         // It cannot be used, but its forks may be.
         if user == nil { try await endForks(of: id, after: ending) }
         // It is ended all the same, so that a build that knows its app cannot use it either.
-        guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
-            loaded.record.ending == nil, user == nil || loaded.record.identity.user == user
-        else { return false }
-        let end = end(of: loaded.record, after: loaded.stamp)
-        let outcome = await commit(end)
-        live.withLock { $0.remove(id) }
-        switch outcome {
-        case .success(let conflicts) where conflicts.isEmpty:
-            measures.count(.ended)
-            feed.reportEnd(of: id)
-            followCleanUps(after: end)
-            return true
-        case .success: throw .conflict
-        case .failure(let error): throw failure(error)
+        for _ in 0..<SessionHost.loadAttempts {
+            guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt,
+                expiresAt > now(), loaded.record.ending == nil, user == nil || loaded.record.identity.user == user
+            else { return false }
+            let end = end(of: loaded.record, after: loaded.stamp)
+            let outcome = await commit(end)
+            live.withLock { $0.remove(id) }
+            switch outcome {
+            case .success(let conflicts) where conflicts.isEmpty:
+                measures.count(.ended)
+                feed.reportEnd(of: id)
+                followCleanUps(after: end)
+                return true
+            // Somebody has changed it, or ended it, meanwhile.
+            case .success: continue
+            case .failure(let error): throw failure(error)
+            }
         }
+        throw .conflict
     }
 
     private func end(of last: SessionState) -> SessionChange {
