@@ -42,7 +42,8 @@ extension CoordinatorTester {
         try await send(signal: encoded.name, encoded.payload, fileID: fileID, line: line)
     }
 
-    /// Pairs another device with the session: calls `deviceDidPair` of a root that declares it.
+    /// Pairs another device with the session: calls `deviceDidPair` of a root that declares it. The test goes on with the
+    /// device that it uses, see `use`.
     ///
     /// - Parameters:
     ///   - label: what the device is called.
@@ -55,6 +56,24 @@ extension CoordinatorTester {
         } catch {
             throw Failure(error, fileID: fileID, line: line)
         }
+        if let label { devices[label] = Device(devices.count + 2, client ?? .none) }
+    }
+
+    /// Goes on with another device of the session: what the test reads from now on is drawn for it, and what it sends comes
+    /// from it.
+    ///
+    /// - Parameter label: what the device was called in `pair`; `nil` for the one that has opened the session.
+    public mutating func use(device label: String?, fileID: String = #fileID, line: UInt = #line) throws(Failure) {
+        devices[device] = Device(devices[device]?.number ?? 1, state.client)
+        guard let other = devices[label] else {
+            throw Failure(mistakes: ["no device is called “\(label ?? "")”"], fileID: fileID, line: line)
+        }
+        do throws(NavigationError) {
+            state = try app.drawing(of: state, for: other)
+        } catch {
+            throw Failure(error, fileID: fileID, line: line)
+        }
+        device = label
     }
 
     /// The last event's request for a pairing code; `nil` if it has not asked for one.

@@ -30,6 +30,9 @@ public struct CoordinatorTester: Sendable {
 
     /// Who is signed in to the session, see `Navigator.signIn`.
     public private(set) var user: String?
+    /// The session's devices by their labels, and the one that the test uses; `nil` is the one that has opened the session.
+    var devices: [String?: Device] = [:]
+    public internal(set) var device: String?
     /// The sessions that handlers get for any user, see `Navigator.sessions(ofUser:)`.
     public var sessions: [UserSession] = []
 

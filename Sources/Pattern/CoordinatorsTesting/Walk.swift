@@ -307,7 +307,7 @@ extension Walk {
         if let screen = state.screenDrawnDifferently {
             throw Problem(kind: .drawing, reason: "“render” changes the screen “\(screen)” each time it is called")
         }
-        let own = Device(state.drawnFor, state.client)
+        let own = Device(NavigationState.firstDevice, state.client)
         for client in Walk.otherClients where client != own.client {
             let again: NavigationState
             do throws(NavigationError) {

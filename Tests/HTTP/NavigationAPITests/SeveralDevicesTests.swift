@@ -72,7 +72,7 @@ private struct ShelfCoordinator: Coordinator {
         for tag in [#""4@2""#, #""4@9""#, #""4""#] {
             #expect(try await post("turn", client.token, ["If-Match": tag], "?dryRun=true").status == 200)
         }
-        for tag in [#""3@1""#, #""4@0""#, #""4@01""#, #""4@""#, #""4@x""#, #""4@1@1""#] {
+        for tag in [#""3@1""#, #""4@0""#, #""4@01""#, #""4@-1""#, #""4@""#, #""4@x""#, #""4@1@1""#] {
             #expect(try await post("turn", client.token, ["If-Match": tag]).status == 412, "\(tag)")
         }
     }
@@ -94,6 +94,52 @@ private struct ShelfCoordinator: Coordinator {
         }
         #expect(try title(await post("say", tv)) == "Page 2")
         #expect(try title(await post("sagen", client.token)) == "Seite 3")
+    }
+
+    @Test func `devices that say the same have the same tag, whichever looks first`() async throws {
+        let code = try await PairingTests.code(client)
+        let paired = try await PairingTests.pair(client, #"{"code":"\#(code)","client":{"locale":"en"}}"#)
+        let third = try #require(try JSON(parsing: Array(paired.body))["token"]?.string)
+        #expect(paired.headers["etag"] == #""4@2""#)
+        for token in [third, tv] { #expect(try await get("", token).headers["etag"] == #""4@2""#) }
+    }
+
+    @Test func `a session is not ended on another version, and that is drawn for the device`() async throws {
+        _ = try await post("turn", tv)
+        let refused = try await client.call("DELETE", client.path, headers: ["If-Match": #""3""#])
+        let problem = try JSON(parsing: Array(refused.body))
+        #expect(refused.status == 412 && refused.headers["etag"] == #""4@1""#)
+        #expect(problem["state"]?["visible"]?["title"] == "Seite 1")
+    }
+
+    @Test func `a tag names the same drawing in every answer`() async throws {
+        _ = try await post("turn", tv)
+        let own = try await get("", client.token)
+        #expect(own.headers["etag"] == #""4@1""#)
+        // It changes nothing, because it is what the phone has said before.
+        let again = #"{"type":"describeClient","payload":{"locale":"de"}}"#
+        let headers = [
+            "Authorization": "Bearer \(client.token)", "Content-Type": "application/json",
+            "Idempotency-Key": "described",
+        ]
+        for _ in 1...2 {
+            let answer = try await client.connection.request(
+                "POST", "\(client.path)/events", headers: headers, body: Data(again.utf8))
+            #expect(try title(answer) == "Seite 1")
+            #expect(answer.headers["etag"] == #""4@1""#)
+        }
+        #expect(try await get("/outcomes/described", client.token).headers["etag"] == #""4@1""#)
+
+        let code = try await PairingTests.code(client)
+        for _ in 1...2 {
+            let paired = try await PairingTests.pair(
+                client, #"{"code":"\#(code)","client":{"locale":"fr"}}"#, ["Idempotency-Key": "a-key-of-twenty-letters"]
+            )
+            #expect(paired.status == 201 && paired.headers["etag"] == #""5@3""#)
+        }
+        let revoked = try await client.call("DELETE", "\(client.path)/tokens/3")
+        #expect(revoked.headers["etag"] == #""6@1""#)
+        #expect(try await get("", client.token).headers["etag"] == #""6@1""#)
     }
 
     @Test func `looking makes no version`() async throws {

@@ -176,6 +176,21 @@ import Testing
                 _ = try await state(after: event, by: device, on: onTV)
             }
         }
+        // A test of the app sees the same.
+        var tester = try await CoordinatorTester(app, client: phone.client)
+        try await tester.pair(label: "TV", client: tv.client)
+        try await tester.send("call")
+        try tester.use(device: "TV")
+        #expect(tester.device == "TV" && tester.state.acceptedEvents.first == "rewind")
+        await #expect(throws: CoordinatorTester.Failure(.eventNotAccepted)) { try await tester.send("call") }
+        try await tester.send("describeClient", ["platform": "phone"])
+        try tester.use(device: nil)
+        try await tester.send("call")
+        try await tester.send("describeClient", ["platform": "tv"])
+        try tester.use(device: "TV")
+        try await tester.send("call")
+        #expect(throws: CoordinatorTester.Failure.self) { try tester.use(device: "radio") }
+
         let drawn = try app.drawing(of: onTV, for: phone)
         #expect(drawn.acceptedEvents == again.acceptedEvents)
         #expect(try app.drawing(of: drawn, for: tv) == onTV)

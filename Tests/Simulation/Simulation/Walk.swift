@@ -650,7 +650,7 @@ extension Walk {
         var findings: [Finding] = []
         for phone in phones where phone.device.client != state.client {
             guard let drawn = try? app.drawing(of: state, for: phone.device) else { continue }
-            let own = Device(state.drawnFor, state.client)
+            let own = Device(NavigationState.firstDevice, state.client)
             if (try? app.drawing(of: drawn, for: own)) != state {
                 let reason = "drawn for another device and back, it is another state"
                 findings.append(Finding(rule: .same, signature: reason, reason: reason))

@@ -63,7 +63,7 @@ public struct KeyTable: NamedKeys, Equatable {
 /// Entity tags (RFC 9110, section 8.8.3).
 enum EntityTag {
     /// `"9"`; `"9.2"` in the second generation of the store; `"9-51c0ffee"` for a version that another build has made,
-    /// as this build shows it; `"9@2"` as device 2 sees the version, if that is not as it is stored.
+    /// as this build shows it; `"9@2"` as device 2 sees it, see `SessionState.drawing`.
     static func text(_ tag: VersionTag, drawing: Int = 0) -> String {
         var text = "\"" + String(tag.version)
         if tag.generation > 1 { text += "." + String(tag.generation) }
@@ -91,7 +91,7 @@ enum EntityTag {
         let numbers = parts[0].parts(at: ".", limit: 2).map { Int($0) }
         guard let version = numbers[0], version > 0, let generation = numbers.count == 1 ? 1 : numbers[1],
             let build = parts.count == 1 ? 0 : Int(parts[1], radix: 16),
-            let drawing = drawn.count == 1 ? 0 : Int(drawn[1])
+            let drawing = drawn.count == 1 ? 0 : Int(drawn[1]), drawing >= 0
         else { return nil }
         return (VersionTag(version, generation: generation, build: build), drawing)
     }

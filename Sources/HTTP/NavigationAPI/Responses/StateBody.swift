@@ -203,7 +203,8 @@ extension Outcome {
             }
             response = .json(body, status: status)
             if token != nil || pairing != nil { response.markSecret() }
-            response.headers.append("ETag", EntityTag.text(VersionTag(answer.version, generation: generation)))
+            let tag = VersionTag(answer.version, generation: generation)
+            response.headers.append("ETag", EntityTag.text(tag, drawing: answer.drawing))
             if let replayedAt {
                 response.headers.append("Idempotency-Replayed", "true")
                 response.headers.append("Session-Version", String(replayedAt))

@@ -261,7 +261,6 @@ public final class App: Sendable {
         let shared = SharedValues.restored(saved["shared"]?.object ?? [:], of: session, as: sharedTypes)
         state.shared = shared.0
         if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
-        state.drawnFor = max(saved["drawnFor"]?.integer ?? 0, NavigationState.firstDevice)
         state.inheritedID = min(max(saved["inheritedID"]?.integer ?? 0, 0), state.lastID)
         for work in saved["pending"]?.array ?? [] {
             if let work = try? PendingWork(json: work), work.cleanUp != nil { state.pending.append(work) }
@@ -280,8 +279,8 @@ public final class App: Sendable {
 
     /// Begins to apply one event, up to the first call of a coordinator.
     ///
-    /// - Parameter device: the device that posted the event, which the state is drawn for before; `nil` for the one for
-    ///   which it is drawn.
+    /// - Parameter device: the device that posted the event, which the state is drawn for before; `nil` for the session's
+    ///   only one, or the operator, who sees what the last one sees.
     public func begin(
         _ event: PostedEvent, on state: NavigationState, at now: Date, by device: Device? = nil
     ) throws(NavigationError) -> TransitionRun {

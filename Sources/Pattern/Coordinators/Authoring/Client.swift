@@ -107,19 +107,9 @@ extension App {
     package func drawing(of state: NavigationState, for device: Device) throws(NavigationError) -> NavigationState {
         guard device.client != state.client else { return state }
         var run = TransitionRun(of: self, on: state, at: Date(timeIntervalSince1970: 0), event: nil)
-        run.state.draw(for: device)
+        run.state.client = device.client
         _ = try run.redraw(run.state.screens)
         return run.state
-    }
-}
-
-extension NavigationState {
-    /// Shows coordinators what this device says about itself from now on. Does nothing if it says the same as the
-    /// device before.
-    mutating func draw(for device: Device) {
-        guard device.client != client else { return }
-        client = device.client
-        drawnFor = device.number
     }
 }
 

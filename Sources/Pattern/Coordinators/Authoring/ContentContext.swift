@@ -48,10 +48,9 @@ public struct ContentRun: Sendable {
     /// - Parameters:
     ///   - key: the screen's key.
     ///   - session: the session's id.
-    ///   - device: the device that fetches the content; `nil` for the one for which the state is drawn.
     /// - Returns: `nil` if the state has no such screen, or the screen has no content.
     public init?(
-        of key: String, in state: NavigationState, of app: App, session: String, at now: Date, by device: Device? = nil
+        of key: String, in state: NavigationState, of app: App, session: String, at now: Date
     ) {
         guard let placed = state.screens.first(where: { $0.key == key }), placed.screen.hasContent,
             let living = state[placed.coordinator]
@@ -61,8 +60,6 @@ public struct ContentRun: Sendable {
         self.function = "content(of: \(placed.screen.name))"
         self.living = living
         self.screen = placed.screen
-        var state = state
-        if let device { state.draw(for: device) }
         self.context = ContentContext(state, of: session, at: now, app.dependencies)
     }
 

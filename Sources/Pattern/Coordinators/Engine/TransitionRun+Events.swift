@@ -31,7 +31,7 @@ extension TransitionRun {
     }
 
     /// The number of the device that posted the event.
-    var deviceNumber: Int { device?.number ?? original.drawnFor }
+    var deviceNumber: Int { device?.number ?? NavigationState.firstDevice }
 
     /// Sends the event to the first coordinator that accepts it, from the visible screen's up to the root.
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
@@ -83,7 +83,6 @@ extension TransitionRun {
         case .describeClient:
             do {
                 state.client = try ClientInfo(payload ?? [:])
-                if let device { state.drawnFor = device.number }
             } catch {
                 throw .invalidEvent(.init([PayloadFault(error, at: ["payload"] + error.path)]))
             }

@@ -59,7 +59,6 @@ extension NavigationState {
                 writer.encoded(shared.encoded)
             }
             if client != base.client { writer.member("client", client.values) }
-            writer.member("drawnFor", ifAny: drawnFor == NavigationState.firstDevice ? nil : drawnFor)
             writer.member("inheritedID", ifAny: inheritedID == 0 ? nil : inheritedID)
         }
     }
@@ -129,7 +128,7 @@ extension NavigationState: Equatable {
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.agreement == right.agreement
-            && left.pending == right.pending && left.client == right.client && left.drawnFor == right.drawnFor
+            && left.pending == right.pending && left.client == right.client
             && left.inheritedID == right.inheritedID
     }
 }
@@ -375,7 +374,7 @@ private struct SavedParts {
     /// The whole state, for the members that a later state leaves out if they are unchanged.
     private let base: JSON
     /// The last members of a state, which it leaves out if they say nothing.
-    private static let own = ["drawnFor", "inheritedID"]
+    private static let own = ["inheritedID"]
 
     init(of state: JSON) {
         base = state

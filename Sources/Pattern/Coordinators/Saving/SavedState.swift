@@ -29,7 +29,6 @@ struct SavedState: JSONReadable {
     let agreement: Agreement?
     let pending: [PendingWork]
     let client: ClientInfo
-    let drawnFor: Int
     let inheritedID: Int
     let shared: JSONObject
 
@@ -45,7 +44,6 @@ struct SavedState: JSONReadable {
         agreement = try Agreement(saved: json)
         pending = try json.member(ifAny: "pending") ?? []
         shared = try json.member(ifAny: "shared") ?? [:]
-        drawnFor = try json.count(ifAny: "drawnFor") ?? NavigationState.firstDevice
         inheritedID = try json.count(ifAny: "inheritedID") ?? 0
         client =
             try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in

@@ -15,7 +15,6 @@ public struct NavigationState: Sendable {
         var defaults = Defaults()
         var shared = SharedValues.none
         var client = ClientInfo.none
-        var drawnFor = NavigationState.firstDevice
         var pendingLink: PendingLink?
         var agreement: Agreement?
         var pending: [PendingWork] = []
@@ -80,18 +79,14 @@ public struct NavigationState: Sendable {
         _modify { yield &parts.shared }
     }
 
-    /// What the client says about itself. If the session has several devices, it is the one that acted last.
+    /// What the client says about itself. If the session has several devices, it is that of the one that acted last, or, in
+    /// a drawing for a device, of that one, see `App.drawing(of:for:)`.
     public internal(set) var client: ClientInfo {
         _read { yield parts.client }
         _modify { yield &parts.client }
     }
 
-    /// The number of the device that `client` describes, and for which the screens are therefore drawn.
-    public package(set) var drawnFor: Int {
-        _read { yield parts.drawnFor }
-        _modify { yield &parts.drawnFor }
-    }
-
+    /// The number of the device with which a session begins.
     package static let firstDevice = 1
 
     /// The link that is kept to be opened later, if there is one.

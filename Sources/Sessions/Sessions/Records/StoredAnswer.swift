@@ -12,6 +12,8 @@ public struct StoredAnswer: Sendable, Equatable {
     public let fingerprint: SHA256Digest
     /// Of the state that it shows.
     public let version: Int
+    /// See `SessionState.drawing`.
+    public let drawing: Int
     /// `nil` if it is no longer kept, see `Retention.answerBytes`.
     public let body: [UInt8]?
     /// The token that the event was posted with, if the event has replaced it.
@@ -23,13 +25,14 @@ public struct StoredAnswer: Sendable, Equatable {
     public let endings: [SessionEnding]
 
     public init(
-        session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, body: [UInt8]?,
-        replacedToken: SHA256Digest? = nil, pairing: GivenCode? = nil, endings: [SessionEnding] = []
+        session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, drawing: Int = 0,
+        body: [UInt8]?, replacedToken: SHA256Digest? = nil, pairing: GivenCode? = nil, endings: [SessionEnding] = []
     ) {
         self.session = session
         self.key = key
         self.fingerprint = fingerprint
         self.version = version
+        self.drawing = drawing
         self.body = body
         self.replacedToken = replacedToken
         self.pairing = pairing
@@ -80,14 +83,14 @@ extension StoredAnswer {
     /// What is kept of the answer when its body is dropped.
     public var withoutBody: StoredAnswer {
         StoredAnswer(
-            session: session, key: key, fingerprint: fingerprint, version: version, body: nil,
+            session: session, key: key, fingerprint: fingerprint, version: version, drawing: drawing, body: nil,
             replacedToken: replacedToken, pairing: pairing, endings: endings)
     }
 
     /// What is kept once the sessions that the event ends have ended.
     package var withoutEndings: StoredAnswer {
         StoredAnswer(
-            session: session, key: key, fingerprint: fingerprint, version: version, body: body,
+            session: session, key: key, fingerprint: fingerprint, version: version, drawing: drawing, body: body,
             replacedToken: replacedToken, pairing: pairing)
     }
 }
@@ -189,7 +192,7 @@ public struct IdempotentRequest: Sendable {
         let issuer = applied.token?.digest ?? caller
         return StoredAnswer(
             session: applied.state.id, key: key.digest, fingerprint: fingerprint, version: applied.state.version,
-            body: answer(applied), replacedToken: applied.token == nil ? nil : caller,
+            drawing: applied.state.drawing, body: answer(applied), replacedToken: applied.token == nil ? nil : caller,
             pairing: applied.pairing.flatMap { pairing in
                 issuer.map { GivenCode(issuer: $0, expiresAt: pairing.expiresAt) }
             }, endings: applied.transition.sessionEndings)
@@ -267,7 +270,7 @@ struct AnsweredKeys {
 
 extension StoredAnswer {
     /// One line of JSON:
-    /// `{"session", "key", "fingerprint", "version", "replacedToken"?, "pairing"?, "endings"?, "body"?}`.
+    /// `{"session", "key", "fingerprint", "version", "drawing"?, "replacedToken"?, "pairing"?, "endings"?, "body"?}`.
     public var encoded: [UInt8] {
         JSONWriter.bytes(capacity: 2 * (body?.count ?? 0) + 200) { writer in
             writer.object { writer in
@@ -275,6 +278,7 @@ extension StoredAnswer {
                 writer.member("key", key)
                 writer.member("fingerprint", fingerprint.hex)
                 writer.member("version", version)
+                writer.member("drawing", ifAny: drawing == 0 ? nil : drawing)
                 writer.member("replacedToken", ifAny: replacedToken?.hex)
                 if let pairing {
                     writer.name("pairing")
@@ -302,6 +306,7 @@ extension StoredAnswer {
         self.init(
             session: try json.id(), key: try json.part("key"), fingerprint: try json.digest("fingerprint"),
             version: try json.version("version"),
+            drawing: json["drawing"] == nil ? 0 : try json.version("drawing"),
             body: json["body"] == nil ? nil : Array((try json.part("body") as String).utf8),
             replacedToken: json["replacedToken"] == nil ? nil : try json.digest("replacedToken"),
             pairing: try json["pairing"].map { json throws(RecordError) in try GivenCode(json) },

@@ -376,7 +376,7 @@ extension AuthorizedSession {
         _ number: Int, if condition: VersionCondition? = nil
     ) async throws(SessionError) -> SessionState {
         try live.admit(host.eventRate, at: host.now())
-        return try await host.change(live, as: .ending) { (live) async throws(SessionError) in
+        let revoked = try await host.change(live, as: .ending) { (live) async throws(SessionError) in
             let now = host.now()
             let session = with(live)
             let before = try session.committed(at: now)
@@ -387,6 +387,7 @@ extension AuthorizedSession {
             let isCommitted = try await host.commit(revoked, after: before, at: now, of: live)
             return isCommitted ? .committed(revoked.state) : .outdated
         }
+        return (try? drawn(revoked)) ?? revoked
     }
 }
 

@@ -8,8 +8,8 @@ public final class SessionState: Sendable {
     let stamp: SessionStamp
     public let expiresAt: Date
     public let navigation: NavigationState
-    /// The number of the device that this drawing of the state was made for; 0 if it is the one that is stored, drawn for
-    /// the device that acted last.
+    /// The number of the device that this drawing of the state is for, or of the first one that says the same about itself;
+    /// 0 if it is the one that is stored, drawn for the device that acted last.
     public let drawing: Int
     /// The build that shows the state, if another one has made it; 0 if not.
     private let shownBy: Int
@@ -42,11 +42,13 @@ public final class SessionState: Sendable {
 
     /// Another drawing of a state.
     private init(_ state: SessionState, drawnAs navigation: NavigationState, for device: Device) {
+        // The same on every server, whichever device looks first.
+        let same = state.identity.tokens.first { state.identity.device(of: $0.digest)?.client == device.client }
+        drawing = same?.number ?? device.number
         identity = state.identity
         stamp = state.stamp
         expiresAt = state.expiresAt
         self.navigation = navigation
-        drawing = device.number
         shownBy = state.shownBy
         base = state.base
         savedSize = state.savedSize
