@@ -1,9 +1,10 @@
 import Coordinators
 import Foundation
-import Sessions
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Sessions
 
 /// Several devices in one session: pairing codes, tokens, their revocation.
 @Suite struct PairingTests {
@@ -563,6 +564,18 @@ extension PairingTests {
         #expect(past.version == 3 && past.navigation.visible?.screen.title == "Hallo")
         let once = try await open(tv).state()
         #expect(try await open(tv).state() === once, "drawn once")
+    }
+
+    @Test func `each kind of device counts as much memory as the state takes`() async throws {
+        let phone = try await host.create(SessionRequest(app: "greeting", client: try ClientInfo(["locale": "de"])))
+        var sizes = [try await open(phone).live.footprint]
+        for locale in ["en", "en", "fr"] {
+            let code = try await open(phone).openPairing(label: nil).code.text
+            _ = try await host.pair(code, client: try ClientInfo(["locale": .string(locale)]))
+            sizes.append(try await open(phone).live.footprint)
+        }
+        #expect(sizes[1] > sizes[0] && sizes[3] - sizes[2] > (sizes[1] - sizes[0]) / 2)
+        #expect(sizes[2] - sizes[1] < (sizes[1] - sizes[0]) / 2, "it sees what the second one sees")
     }
 
     @Test func `an event that changes nothing makes no version, whoever posts it`() async throws {

@@ -20,6 +20,8 @@ public final class SessionIdentity: Sendable {
     public let origin: SessionID?
     /// Who is signed in: the app's own name for the user, see `UserID`.
     public let user: String?
+    /// How many of its devices say something of their own about themselves: so many drawings a state may have.
+    let kindsOfDevices: Int
     /// Its members in a record's JSON text. Encoded once, because every full record contains them.
     let encodedMembers: [UInt8]
     /// The sum of the last uses that are in `encodedMembers`. They only grow.
@@ -40,6 +42,9 @@ public final class SessionIdentity: Sendable {
         self.origin = origin
         self.user = user
         self.encodedUses = SessionIdentity.uses(of: tokens)
+        self.kindsOfDevices = tokens.indices.count(where: { at in
+            !tokens[..<at].contains { $0.client == tokens[at].client }
+        })
         var writer = JSONWriter()
         writer.member("session", id.text)
         writer.member("app", app)

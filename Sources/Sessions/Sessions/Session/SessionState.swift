@@ -18,7 +18,8 @@ public final class SessionState: Sendable {
     let base: DeltaBase?
     /// Bytes of the state in its record, without what is in an earlier base version.
     let savedSize: Int
-    /// About how many bytes a session takes in memory with this state and the base version that its next record needs.
+    /// About how many bytes a session takes in memory with this state in all its drawings, and the base version that its next
+    /// record needs.
     let footprint: Int
     /// The drawings for devices that say something else about themselves.
     private let drawings = Mutex<[SessionState]>([])
@@ -37,7 +38,8 @@ public final class SessionState: Sendable {
         let baseSize = base?.size ?? 0
         let isBase = base?.version == stamp.version
         savedSize = isBase ? baseSize : navigation.savedSize(beside: base?.parts)
-        footprint = MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * (savedSize + (isBase ? 0 : baseSize))
+        let size = (savedSize + (isBase ? 0 : baseSize)) * identity.kindsOfDevices
+        footprint = MemoryEstimate.session + MemoryEstimate.bytesPerSavedByte * size
     }
 
     /// Another drawing of a state.
