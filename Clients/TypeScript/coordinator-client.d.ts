@@ -184,6 +184,8 @@ interface PairingCode {
 interface Device {
     readonly number: number;
     readonly label?: string;
+    /** What it may do; absent if the app declares no roles. */
+    readonly role?: string;
     readonly createdAt: string;
     readonly lastUsedAt: string;
     readonly firstVersion: number;
@@ -494,6 +496,7 @@ declare class NavigationSession {
     /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
     static pair(code: string, options: SessionOptions, device?: {
         label?: string;
+        role?: string;
         client?: ClientInfo;
     }): Promise<NavigationSession>;
     get id(): string;
@@ -520,7 +523,7 @@ declare class NavigationSession {
     /** What a screen shows beside its state, if it `hasContent`. It is transferred only when it has changed. */
     content(screen?: string): Promise<unknown>;
     /** A code with which another device joins the session, once and for two minutes: see `pair`. */
-    pairingCode(label?: string): Promise<PairingCode>;
+    pairingCode(label?: string, role?: string): Promise<PairingCode>;
     /** The devices that have a token for the session. */
     devices(): Promise<readonly Device[]>;
     /** Takes the session away from a device. */

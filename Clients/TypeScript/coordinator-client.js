@@ -571,8 +571,8 @@ class NavigationSession {
         return answer.body;
     }
     /** A code with which another device joins the session, once and for two minutes: see `pair`. */
-    async pairingCode(label) {
-        return (await this.#send("POST", "/pairings", { query: "", body: { label } })).body;
+    async pairingCode(label, role) {
+        return (await this.#send("POST", "/pairings", { query: "", body: { label, role } })).body;
     }
     /** The devices that have a token for the session. */
     async devices() {

@@ -26,10 +26,10 @@ enum StoredRecords: FuzzTarget {
             let answer = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{\"a\":1}".utf8)
             )
-            let client = try ClientInfo(["locale": "de"])
-            let shared = identity.adding(
-                SHA256Digest(of: "tv"), label: "TV", client: client, beside: client, at: time, from: 3
-            ).with(user: "ann")
+            let device = PairedDevice(
+                label: "TV", role: DeviceRole("display"), client: try ClientInfo(["locale": "de"]), pairedAt: time)
+            let added = identity.adding(SHA256Digest(of: "tv"), of: device, beside: states[0].navigation, from: 3)
+            let shared = added.after(Transition(event: "signIn", userChange: .signIn(user: "ann"))) ?? added
             let sharedEnd = EncodedRecord(endOf: shared, after: 7, at: time, keptUntil: time)
             let ending = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{}".utf8),

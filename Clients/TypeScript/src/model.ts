@@ -178,6 +178,8 @@ export interface PairingCode {
 export interface Device {
   readonly number: number;
   readonly label?: string;
+  /** What it may do; absent if the app declares no roles. */
+  readonly role?: string;
   readonly createdAt: string;
   readonly lastUsedAt: string;
   readonly firstVersion: number;

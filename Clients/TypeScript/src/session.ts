@@ -146,7 +146,7 @@ export class NavigationSession {
 
   /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
   static async pair(
-    code: string, options: SessionOptions, device: { label?: string; client?: ClientInfo } = {},
+    code: string, options: SessionOptions, device: { label?: string; role?: string; client?: ClientInfo } = {},
   ): Promise<NavigationSession> {
     return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
   }
@@ -226,8 +226,8 @@ export class NavigationSession {
   }
 
   /** A code with which another device joins the session, once and for two minutes: see `pair`. */
-  async pairingCode(label?: string): Promise<PairingCode> {
-    return (await this.#send<PairingCode>("POST", "/pairings", { query: "", body: { label } })).body;
+  async pairingCode(label?: string, role?: string): Promise<PairingCode> {
+    return (await this.#send<PairingCode>("POST", "/pairings", { query: "", body: { label, role } })).body;
   }
 
   /** The devices that have a token for the session. */

@@ -47,16 +47,25 @@ extension CoordinatorTester {
     ///
     /// - Parameters:
     ///   - label: what the device is called.
+    ///   - role: what it may do; `nil` for the role that the last event's request for a code gives, or else the first one of
+    ///     the app.
     ///   - client: what it says about itself.
     public mutating func pair(
-        label: String? = nil, client: ClientInfo? = nil, fileID: String = #fileID, line: UInt = #line
+        label: String? = nil, role: DeviceRole? = nil, client: ClientInfo? = nil, fileID: String = #fileID,
+        line: UInt = #line
     ) async throws(Failure) {
+        if let role, !app.roles.contains(role) {
+            throw Failure(mistakes: ["the app has no role “\(role.name)”"], fileID: fileID, line: line)
+        }
+        lastDevice += 1
+        let given = app.role(role?.name ?? pairingRequest?.role)
+        let device = PairedDevice(lastDevice, label: label, role: given, client: client, pairedAt: now)
         do throws(NavigationError) {
-            try await carryOut(.pairing(PairedDevice(label: label, client: client, pairedAt: now)))
+            devices.append(Device(device.number, label: label, role: device.role, device.client))
+            try await carryOut(.pairing(device))
         } catch {
             throw Failure(error, fileID: fileID, line: line)
         }
-        if let label { devices[label] = Device(devices.count + 2, client ?? .none) }
     }
 
     /// Goes on with another device of the session: what the test reads from now on is drawn for it, and what it sends comes
@@ -64,16 +73,35 @@ extension CoordinatorTester {
     ///
     /// - Parameter label: what the device was called in `pair`; `nil` for the one that has opened the session.
     public mutating func use(device label: String?, fileID: String = #fileID, line: UInt = #line) throws(Failure) {
-        devices[device] = Device(devices[device]?.number ?? 1, state.client)
-        guard let other = devices[label] else {
-            throw Failure(mistakes: ["no device is called “\(label ?? "")”"], fileID: fileID, line: line)
+        try use(fileID, line) { label == nil ? $0.number == NavigationState.firstDevice : $0.label == label }
+    }
+
+    private mutating func use(
+        _ fileID: String, _ line: UInt, where isMeant: (Device) -> Bool
+    ) throws(Failure) {
+        if let acting, let index = devices.firstIndex(where: { $0.number == used }) { devices[index] = acting }
+        guard let other = devices.first(where: isMeant) else {
+            throw Failure(mistakes: ["the session has no such device"], fileID: fileID, line: line)
         }
         do throws(NavigationError) {
             state = try app.drawing(of: state, for: other)
         } catch {
             throw Failure(error, fileID: fileID, line: line)
         }
-        device = label
+        used = other.number
+    }
+
+    /// Goes on with a device of a role, which is added to the session if it has none: without `deviceDidPair`, and without a
+    /// label.
+    public mutating func use(role: String, fileID: String = #fileID, line: UInt = #line) throws(Failure) {
+        guard let role = app.roles.first(where: { $0.name == role }) else {
+            throw Failure(mistakes: ["the app has no role “\(role)”"], fileID: fileID, line: line)
+        }
+        if !devices.contains(where: { $0.role == role }) {
+            lastDevice += 1
+            devices.append(Device(lastDevice, role: role, state.client))
+        }
+        try use(fileID, line) { $0.role == role }
     }
 
     /// The last event's request for a pairing code; `nil` if it has not asked for one.

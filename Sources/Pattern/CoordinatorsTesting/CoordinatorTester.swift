@@ -30,9 +30,15 @@ public struct CoordinatorTester: Sendable {
 
     /// Who is signed in to the session, see `Navigator.signIn`.
     public private(set) var user: String?
-    /// The session's devices by their labels, and the one that the test uses; `nil` is the one that has opened the session.
-    var devices: [String?: Device] = [:]
-    public internal(set) var device: String?
+    /// The session's devices, the one that has opened it first; how their clients describe themselves now is known of those
+    /// that the test does not use.
+    public internal(set) var devices: [Device]
+    /// The number of the device that was paired last.
+    var lastDevice = NavigationState.firstDevice
+    /// The number of the device that the test uses.
+    var used = NavigationState.firstDevice
+    /// What the device that the test uses is called.
+    public var device: String? { devices.first { $0.number == used }?.label }
     /// The sessions that handlers get for any user, see `Navigator.sessions(ofUser:)`.
     public var sessions: [UserSession] = []
 
@@ -47,6 +53,18 @@ public struct CoordinatorTester: Sendable {
     ///   - id: the session's; another one for each session of a test that has several.
     ///   - link: a path that is opened as soon as the session has started.
     ///   - client: what the client says about itself, as handlers see it in `Navigator.client`.
+    ///   - devices: other devices, which are paired with the session as `pair` does it; each needs a label.
+    public init(
+        _ app: App, id: String = someID, link: String? = nil, client: ClientInfo? = nil, devices: [Device],
+        now: Date = someTime, fileID: String = #fileID, line: UInt = #line
+    ) async throws(Failure) {
+        try await self.init(app, id: id, link: link, client: client, now: now, fileID: fileID, line: line)
+        for device in devices {
+            try await pair(label: device.label, role: device.role, client: device.client, fileID: fileID, line: line)
+        }
+    }
+
+    /// Opens a session with one device.
     public init(
         _ app: App, id: String = someID, link: String? = nil, client: ClientInfo? = nil, now: Date = someTime,
         fileID: String = #fileID, line: UInt = #line
@@ -56,6 +74,7 @@ public struct CoordinatorTester: Sendable {
         self.id = id
         self.now = now
         self.losses = []
+        self.devices = [Device(NavigationState.firstDevice, role: app.roles.first, client ?? .none)]
         do throws(NavigationError) {
             var run = try app.beginLaunch(at: now, link: link, client: client)
             run.origin = .test(session: id)
@@ -83,6 +102,7 @@ public struct CoordinatorTester: Sendable {
         self.id = id
         self.now = now
         self.losses = restoration.losses
+        self.devices = [Device(NavigationState.firstDevice, role: restoration.state.role, restoration.state.client)]
         guard restoration.needsTransition else {
             self.state = restoration.state
             self.transition = Transition(event: nil)
@@ -136,14 +156,23 @@ public struct CoordinatorTester: Sendable {
     public mutating func send(
         _ type: String, _ payload: JSON? = nil, screen: String? = nil, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
+        guard acting != nil else {
+            throw Failure(mistakes: ["the device has no token any more; use another one"], fileID: fileID, line: line)
+        }
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
             keep(try await result(of: event, isDryRun: false, &findings))
         } catch {
-            let isNotAccepted = [.eventNotAccepted, .payloadNotOffered, .unknownEvent].contains(error)
+            var isNotAccepted = [.eventNotAccepted, .payloadNotOffered, .unknownEvent].contains(error)
+            if case .notForRole = error { isNotAccepted = true }
             var accepted = isNotAccepted ? state.acceptedEvents : []
             if accepted.contains(type) { accepted = state.payloadsToTry(of: type).map { "\(type) \($0 ?? [:])" } }
-            if type == BuiltInEvent.answer.rawValue { accepted = state.alert?.alert.buttons.map(\.id) ?? [] }
+            if type == BuiltInEvent.answer.rawValue {
+                accepted =
+                    state.alert.map { alert in
+                        alert.alert.buttons.filter { state.mayPress($0, of: alert) }.map(\.id)
+                    } ?? []
+            }
             throw Failure(error, of: type, accepted: accepted, fileID: fileID, line: line)
         }
     }
@@ -151,7 +180,7 @@ public struct CoordinatorTester: Sendable {
     private func result(
         of event: PostedEvent, isDryRun: Bool, _ findings: inout Findings
     ) async throws(NavigationError) -> TransitionResult {
-        try await result(of: app.begin(event, on: state, at: now), isDryRun: isDryRun, &findings)
+        try await result(of: app.begin(event, on: state, at: now, by: acting), isDryRun: isDryRun, &findings)
     }
 
     private func result(
@@ -160,7 +189,7 @@ public struct CoordinatorTester: Sendable {
         var run = begun
         run.origin = .test(
             session: id, transition: transitionCount + 1, user: user, isDryRun: isDryRun,
-            directory: Directory(sessions: sessions))
+            directory: Directory(sessions: sessions), device: run.isOfEvent ? acting : nil, devices: devices)
         return try await run.wholeResult(&findings)
     }
 
@@ -170,6 +199,14 @@ public struct CoordinatorTester: Sendable {
         state = result.state
         transition = result.transition
         if let change = transition.userChange { user = change.user }
+        if transition.tokenRotation == .endingOthers { devices.removeAll { $0.number != used } }
+        for number in transition.revokedDevices where devices.count > 1 { devices.removeAll { $0.number == number } }
+    }
+
+    /// The device that the test uses, as it describes itself now.
+    var acting: Device? {
+        devices.first { $0.number == used }
+            .map { Device($0.number, label: $0.label, role: $0.role, state.client) }
     }
 
     /// Carries out what happened elsewhere than on the session's screens; nothing if the effect or timer is over.
@@ -295,6 +332,7 @@ extension CoordinatorTester {
                 event.faults.map { "the value at /\($0.path.joined(separator: "/")) \($0.reason)" }.joined(
                     separator: ", ")
             case .unknownLink(let reason): reason
+            case .notForRole(let role): "it is not for the role “\(role)” of the device"
             case .unknownEvent: "no coordinator of the app has such an event with an example"
             case .signalRefused(let names):
                 "refused by " + names.map { "“\($0)”" }.joined(separator: ", ")
@@ -310,9 +348,11 @@ extension TransitionOrigin {
     /// - Parameter transition: its number in the session, from 1.
     static func test(
         session: String = CoordinatorTester.someID, transition: Int = 1, user: String? = nil, isDryRun: Bool = false,
-        directory: (any SessionDirectory)? = nil
+        directory: (any SessionDirectory)? = nil, device: Device? = nil, devices: [Device] = []
     ) -> TransitionOrigin {
-        TransitionOrigin(session: session, user: user, isDryRun: isDryRun, directory: directory) {
+        TransitionOrigin(
+            session: session, user: user, isDryRun: isDryRun, directory: directory, devices: { (device, devices) }
+        ) {
             "t_\(session.dropFirst(2))_\(transition)"
         }
     }

@@ -16,13 +16,21 @@ public struct Coverage: Sendable, CustomStringConvertible {
     /// Sentences about what the author can hardly want, though it is no error: those of `CoordinatorTester.warnings`,
     /// screens that do not keep to their declarations, and flows that nothing ends.
     public var warnings: [String] {
-        warned.sorted() + (findings.hiddenScreens + findings.blockingCalls + findings.endlessFlows).map { "\($0)." }
+        let fixed = translated.isEmpty ? [] : titled.subtracting(translated).sorted()
+        let words = fixed.map {
+            "the title of screen “\($0)” is the same for every device, which others of the app are not."
+        }
+        return warned.sorted() + words
+            + (findings.hiddenScreens + findings.blockingCalls + findings.endlessFlows).map { "\($0)." }
     }
 
     var findings = Findings()
     private var known: Set<String> = []
     private var reached: Set<String> = []
     private var warned: Set<String> = []
+    /// The names of the screens that have a title, and of those whose title differs between devices.
+    private var titled: Set<String> = []
+    private var translated: Set<String> = []
 
     init(of app: App, screens: [String] = [], alerts: [String] = []) {
         for coordinator in app.coordinators {
@@ -45,6 +53,8 @@ public struct Coverage: Sendable, CustomStringConvertible {
         known.formUnion(other.known)
         reached.formUnion(other.reached)
         warned.formUnion(other.warned)
+        titled.formUnion(other.titled)
+        translated.formUnion(other.translated)
         findings.formUnion(other.findings)
     }
 
@@ -81,6 +91,14 @@ public struct Coverage: Sendable, CustomStringConvertible {
         if let alert = state.alert?.alert {
             reach("alert \(alert.title)")
             known.formUnion(alert.buttons.map { Coverage.button($0.id, of: alert) })
+        }
+    }
+
+    /// Notes which titles differ between two devices.
+    mutating func noteWords(of state: NavigationState, _ other: NavigationState) {
+        for (screen, drawn) in zip(state.screens, other.screens) where screen.tabs == nil {
+            if screen.screen.title != nil { titled.insert(screen.screen.name) }
+            if screen.screen.title != drawn.screen.title { translated.insert(screen.screen.name) }
         }
     }
 

@@ -147,6 +147,8 @@ extension RandomWalk {
         case signal(PostedEvent)
         /// `pair()`
         case pair
+        /// `use(role:)`
+        case use(role: String)
         /// `advance(by:)`
         case advance(Duration)
         /// `perform(effect:)`
@@ -160,6 +162,7 @@ extension RandomWalk {
             case .event(let event): "send(\(event.type.literal)\(payload(of: event)))"
             case .signal(let signal): "send(signal: \(signal.type.literal)\(payload(of: signal)))"
             case .pair: "pair()"
+            case .use(let role): "use(role: \(role.literal))"
             case .advance(let duration): "advance(by: .milliseconds(\(Int64(duration / .milliseconds(1)))))"
             case .perform(let id): "perform(effect: \(id.literal))"
             case .fail(let id): "fail(effect: \(id.literal))"

@@ -61,8 +61,14 @@ struct Walk {
             }
         case .signal(let signal): try await carryOut(.signal(signal), named: signal.type)
         case .pair:
-            let device = PairedDevice(label: nil, pairedAt: now)
+            let device = PairedDevice(label: nil, role: app.roles.last, pairedAt: now)
             try await carryOut(.pairing(device), named: "deviceDidPair")
+        case .use(let role):
+            do throws(NavigationError) {
+                state = try app.drawing(of: state, for: Device(2, role: app.role(role), state.client))
+            } catch {
+                throw Problem(kind: .drawing, reason: "it cannot be drawn for the role “\(role)”: \(error)")
+            }
         case .advance(let duration): try await advance(by: duration)
         case .perform(let id):
             guard let effect = state.effect(id),
@@ -149,7 +155,8 @@ struct Walk {
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")
-        case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .unknownSignal,
+        case .eventNotAccepted, .payloadNotOffered, .notForRole, .answerFirst, .unknownEvent, .signalNotAccepted,
+            .unknownSignal,
             .invalidEvent, .staleScreen, .nothingToGoBack, .impossibleRequest, .linkLimit, .runawayTransition,
             .invariantViolated:
             throw Problem(kind: .refused, reason: "“\(name)” is listed, but was refused: \(error)")
@@ -162,17 +169,28 @@ extension Walk {
     /// Whether a step can be taken now.
     func accepts(_ step: RandomWalk.Step) -> Bool {
         switch step {
-        case .event(let event): state.accepts(event)
+        case .event(let event): state.accepts(event) && mayAnswer(event)
         case .signal(let signal): state.acceptedSignals.contains { $0.signal.name == signal.type }
         case .perform(let id), .fail(let id): state.effect(id) != nil
         case .pair: app.isToldOfDevices
+        case .use(let role): state.role?.name != role
         case .advance: true
         }
     }
 
+    /// Whether an answer presses a button of the alert that is shown, which the device may press.
+    private func mayAnswer(_ event: PostedEvent) -> Bool {
+        guard event.type == BuiltInEvent.answer.rawValue, let alert = state.alert else { return true }
+        let button = alert.alert.buttons.first { $0.id == event.payload?["button"]?.string }
+        return button.map { state.mayPress($0, of: alert) } ?? false
+            && event.payload?["alert"].map { $0.string == alert.key } ?? true
+    }
+
     func chooseStep(with numbers: inout SplitMix64) -> RandomWalk.Step {
         let others = stepsWithoutUser
-        guard !others.isEmpty, Int.random(in: 0..<Walk.stepsPerOther, using: &numbers) == 0,
+        // A device may have nothing to post: what is visible is for another role.
+        let isStuck = state.acceptedEvents.isEmpty
+        guard !others.isEmpty, isStuck || Int.random(in: 0..<Walk.stepsPerOther, using: &numbers) == 0,
             let step = others.randomElement(using: &numbers)
         else { return .event(chooseEvent(with: &numbers)) }
         return step
@@ -189,6 +207,7 @@ extension Walk {
             steps += signal.unmaskedPayloads.map { .signal(PostedEvent(signal.name, payload: $0)) }
         }
         if app.isToldOfDevices { steps.append(.pair) }
+        steps += app.roles.filter { $0 != state.role && $0.mayAct }.map { .use(role: $0.name) }
         if let due = state.nextTimer {
             let time = max(0, (due.timeIntervalSince(now) * 1000).rounded())
             steps += [.advance(.milliseconds(time)), .advance(.milliseconds((time / 2).rounded()))]
@@ -234,9 +253,10 @@ extension Walk {
             let flow = state.presented.randomElement(using: &numbers)
             return Bool.random(using: &numbers) ? nil : flow.map { ["key": .string($0.key)] }
         case .answer:
-            guard let alert = state.alert, let button = alert.alert.buttons.randomElement(using: &numbers) else {
-                return nil
-            }
+            guard let alert = state.alert,
+                let button = alert.alert.buttons.filter({ state.mayPress($0, of: alert) })
+                    .randomElement(using: &numbers)
+            else { return nil }
             return Bool.random(using: &numbers)
                 ? ["button": .string(button.id)] : ["button": .string(button.id), "alert": .string(alert.key)]
         case .open:
@@ -303,15 +323,18 @@ extension Walk {
         }
     }
 
-    private func checkDrawing() throws(Problem) {
+    private mutating func checkDrawing() throws(Problem) {
         if let screen = state.screenDrawnDifferently {
             throw Problem(kind: .drawing, reason: "“render” changes the screen “\(screen)” each time it is called")
         }
-        let own = Device(NavigationState.firstDevice, state.client)
-        for client in Walk.otherClients where client != own.client {
+        let own = Device(NavigationState.firstDevice, role: state.role, state.client)
+        let others = Walk.otherClients.map { Device(own.number + 1, role: own.role, $0) }
+        for device in others + app.roles.map({ Device(own.number + 1, role: $0, own.client) })
+        where !device.seesTheSame(as: own) {
             let again: NavigationState
             do throws(NavigationError) {
-                let other = try app.drawing(of: state, for: Device(own.number + 1, client))
+                let other = try app.drawing(of: state, for: device)
+                coverage.noteWords(of: state, other)
                 again = try app.drawing(of: other, for: own)
             } catch {
                 throw Problem(kind: .drawing, reason: "it cannot be drawn for another device: \(error)")

@@ -51,6 +51,10 @@ public enum SessionError: Error, Equatable, Sendable {
     case unknownScreen
     /// The version never existed, or is no longer kept.
     case unknownVersion
+    /// The role of the caller's device, of that name, does not allow it.
+    case notForRole(String)
+    /// The app has no such role, or the pairing code does not give it.
+    case unknownRole
     /// The session has no token of that number.
     case unknownToken
     /// The session has no other token: without it, no client could use the session.

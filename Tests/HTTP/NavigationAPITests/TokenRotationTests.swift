@@ -9,7 +9,7 @@ private struct DoorCoordinator: Coordinator {
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("door")) }
 
-    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.rotateToken() }
+    func handle(_ event: Event, _ navigator: inout Navigator) { navigator.rotateToken(endingOthers: true) }
 }
 
 @Suite struct TokenRotationTests {

@@ -316,6 +316,7 @@ extension CoordinatorTester {
         case .event(let event): try await send(event.type, event.payload)
         case .signal(let signal): try await send(signal: signal.type, signal.payload)
         case .pair: try await pair()
+        case .use(let role): try use(role: role)
         case .advance(let duration): try await advance(by: duration)
         case .perform(let id): try await perform(effect: id)
         case .fail(let id): try await fail(effect: id)

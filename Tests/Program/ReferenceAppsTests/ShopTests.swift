@@ -16,6 +16,29 @@ import Testing
         return app
     }
 
+    @Test func `an agent helps with the cart in another language, pays nothing, and leaves alone`() async throws {
+        var app = try await ShopTests.open()
+        try await app.pair(label: "agent", role: DeviceRole("agent"), client: ClientInfo(locale: "de"))
+        try await app.send("product", ["id": 1])
+        try await app.send("addToCart")
+        await #expect(throws: CoordinatorTester.Failure(.notForRole("customer"))) { try await app.send("leave") }
+        try await app.send("selectTab", ["tab": "cart"])
+
+        try app.use(device: "agent")
+        #expect(app.state.visible?.screen.title == "Warenkorb")
+        try await app.send("discount", ["percent": 50])
+        #expect(try await app.content()["total"] == "€28")
+        await #expect(throws: CoordinatorTester.Failure(.notForRole("agent"))) { try await app.send("checkout") }
+        try await app.send("leave")
+
+        try app.use(device: nil)
+        #expect(app.devices.map(\.number) == [1] && app.state.visible?.screen.title == "Cart")
+        try await app.send("checkout")
+        try await app.pair(label: "late", role: DeviceRole("agent"))
+        try await app.send("submit", ShopTests.right)
+        #expect(app.devices.map(\.number) == [1], "a sign-in ends the others")
+    }
+
     @Test func `an order goes from the product to the receipt, with the sign-in in between`() async throws {
         var app = try await ShopTests.open()
         try await app.send("product", ["id": 1])

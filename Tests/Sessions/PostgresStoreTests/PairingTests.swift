@@ -12,7 +12,7 @@ import Testing
     private static func pairing(_ issuer: Int, seconds: TimeInterval = 60) -> Pairing {
         Pairing(
             session: .make(issuer), issuer: SHA256Digest(of: "issuer \(issuer)"), label: issuer == 1 ? nil : "TV",
-            expiresAt: start + seconds)
+            role: issuer == 1 ? nil : "agent", expiresAt: start + seconds)
     }
 
     private static func code(_ number: Int) -> SHA256Digest { SHA256Digest(of: "code \(number)") }

@@ -22,7 +22,7 @@ import Testing
 
         #expect(secrets.count == 1)
         #expect(try await database.query("SELECT count(DISTINCT l) FROM replicas, unnest(lanes) AS l") == "16")
-        #expect(try await database.migrate() == (1, 1))
+        #expect(try await database.migrate() == (Schema.version, Schema.version))
     }
 
     @Test func `a server whose store got another secret meanwhile commits nothing any more, and says why`() async throws
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `a schema that is too old or too new is refused, and one that it can work with is not`() async throws {
         let database = try await Database()
-        #expect(try await database.migrate() == (0, 1))
+        #expect(try await database.migrate() == (0, Schema.version))
         try await database.open().close()
 
         try await database.query("UPDATE store SET value = '7' WHERE name = 'schema'")
@@ -72,6 +72,19 @@ import Testing
             _ = try await PostgresStore.open(uri: uri, durability: .relaxed, limits: .hours)
         }
         #expect("\(older!)".contains("coordinatord migrate"))
+    }
+
+    @Test func `a database of schema 1 gets what is new, while servers of that schema use it`() async throws {
+        let database = try await Database()
+        try await database.migrate()
+        try await database.query(
+            "ALTER TABLE pairings DROP COLUMN role; UPDATE store SET value = '1' WHERE name = 'schema'")
+        #expect(try await database.migrate() == (1, Schema.version))
+        let columns =
+            "SELECT count(*) FROM information_schema.columns WHERE table_name = 'pairings' AND column_name = 'role'"
+        #expect(try await database.query(columns) == "1")
+        #expect(try await database.query("SELECT value FROM store WHERE name = 'least_reader'") == "1")
+        try await database.open().close()
     }
 
     @Test(arguments: [
@@ -107,7 +120,7 @@ import Testing
 
         #expect(try await database.query("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == "0")
         try await database.query("DROP DOMAIN pairings")
-        #expect(try await database.migrate() == (0, 1))
+        #expect(try await database.migrate() == (0, Schema.version))
         let tables = Schema.tables.sorted().joined(separator: "\n")
         #expect(
             try await database.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1") == tables

@@ -21,7 +21,7 @@ private struct LobbyCoordinator: Coordinator {
             navigator.push(Screen("invited"))
             navigator.requestPairingCode()
         case .enter:
-            navigator.rotateToken()
+            navigator.rotateToken(endingOthers: true)
             navigator.requestPairingCode()
         case .look: navigator.push(Screen("room"))
         }

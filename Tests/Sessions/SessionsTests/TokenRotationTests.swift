@@ -11,8 +11,8 @@ private struct DoorCoordinator: Coordinator {
 
     func handle(_ event: Event, _ navigator: inout Navigator) async {
         switch event {
-        case .enter: navigator.rotateToken()
-        case .enterTogether: navigator.rotateToken(revokingOthers: false)
+        case .enter: navigator.rotateToken(endingOthers: true)
+        case .enterTogether: navigator.rotateToken()
         case .look: navigator.push(Screen("room"))
         case .wait:
             await Gate.current.wait()

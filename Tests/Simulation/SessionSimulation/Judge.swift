@@ -280,7 +280,7 @@ final class Judge {
             let first = made.versions.first(where: { $0.account === account })?.version, first.number == 1
         else { return }
         let source = origin.versions.last { $0.number == version ?? request.begin }
-        let device = origin.last.record.identity.device(of: SHA256Digest(of: token))
+        let device = origin.last.record.identity.device(of: SHA256Digest(of: token), in: walk.app)
         let identity = first.record.identity
         if identity.origin != id { find(.kept, "fork: of another session") }
         if identity.createdAt != origin.last.record.identity.createdAt { find(.kept, "fork: another beginning") }
@@ -393,8 +393,8 @@ final class Judge {
 
     /// Each device sees the state as it is drawn for it.
     private func checkDrawing(_ state: SessionState, for token: String, _ verb: String) {
-        let device = state.identity.device(of: SHA256Digest(of: token))
-        if let device, device.client != state.navigation.client {
+        let device = state.identity.device(of: SHA256Digest(of: token), in: walk.app)
+        if let device, !state.navigation.isDrawn(for: device) {
             find(.readable, "\(verb): drawn for another device", "for \(device)")
         }
     }
@@ -466,7 +466,8 @@ final class Judge {
         guard let state = SessionWalk.navigation(of: version, walk.app) else { return nil }
         let identity = version.record.identity
         do throws(NavigationError) {
-            var run = try walk.app.begin(event, on: state, at: time, by: identity.device(of: SHA256Digest(of: token)))
+            var run = try walk.app.begin(
+                event, on: state, at: time, by: identity.device(of: SHA256Digest(of: token), in: walk.app))
             if let result = try run.resultAtOnce() { return .success(result) }
             run.origin = TransitionOrigin(session: identity.id.text, user: identity.user) { "" }
             return walk.result(of: run)
@@ -510,14 +511,16 @@ final class Judge {
         _ identity: SessionIdentity, after before: SessionIdentity, _ transition: Transition, by token: String
     ) {
         let caller = SHA256Digest(of: token)
-        let (old, new) = (before.tokens.map(\.digest), identity.tokens.map(\.digest))
-        let others = old.filter { $0 != caller }
+        let new = identity.tokens.map(\.digest)
+        // The last one is never revoked.
+        var rest =
+            transition.tokenRotation == .endingOthers ? before.tokens.filter { $0.digest == caller } : before.tokens
+        for number in transition.revokedDevices where rest.count > 1 { rest.removeAll { $0.number == number } }
         let areRight =
-            switch transition.tokenRotation {
-            case nil: new == old
-            case .keepingOthers?: new.count == old.count && !new.contains(caller) && others.allSatisfy(new.contains)
-            case .revokingOthers?: new.count == 1 && !old.contains(new[0])
-            }
+            identity.tokens.map(\.number) == rest.map(\.number)
+            && zip(rest.map(\.digest), new).allSatisfy { last, next in
+                (last == next) == (last != caller || transition.tokenRotation == nil)
+            } && (transition.tokenRotation == nil || !new.contains(where: { $0 == caller }))
         if !areRight { find(.access, "an event leaves other tokens than it asks for") }
         let user = transition.userChange.map(\.user) ?? before.user
         if identity.user != user { find(.access, "an event leaves another user than it signs in") }

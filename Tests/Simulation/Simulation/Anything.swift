@@ -399,8 +399,9 @@ extension Actor {
         var issued = issued
         let number = command.at ?? 0
         switch command.word {
-        case .rotateToken: navigator.rotateToken(revokingOthers: command.isOn ?? true)
+        case .rotateToken: navigator.rotateToken(endingOthers: command.isOn ?? true)
         case .requestPairingCode: navigator.requestPairingCode(label: command.at == nil ? nil : "phone")
+        case .revokeDevice: navigator.revokeDevice(number + 1)
         case .signIn: navigator.signIn(user: "user\(number)")
         case .signOut: navigator.signOut()
         case .endSessions: navigator.endSessions(ofUser: "user\(number)", number % 2 == 0 ? .others : .all)

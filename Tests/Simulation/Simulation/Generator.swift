@@ -277,7 +277,8 @@ package struct Generator {
         case .cancel: command.to = numbers.isOneIn(2) ? numbers.below(3) : nil
         case .guardScreens, .enable, .rotateToken: command.isOn = numbers.isOneIn(3) ? false : nil
         case .conduct: command.conduct = conduct(depth: depth)
-        case .deliver, .signIn, .endSessions, .share, .remember, .requestPairingCode: command.at = numbers.below(3)
+        case .deliver, .signIn, .endSessions, .share, .remember, .requestPairingCode, .revokeDevice:
+            command.at = numbers.below(3)
         case .refuse: command.at = numbers.below(2)
         case .pop, .popToRoot, .dismiss, .dismissPresented, .dismissAlerts, .finish, .signOut, .look, .resolve, .fail:
             break

@@ -72,7 +72,7 @@ enum Model {
             after.work.append(Plain.Work(id: issued.text, owner: node.id, isCleanUp: false))
         case .cancel: after.work.removeAll { $0.id == issued.text && $0.owner == node.id }
         case .requestPairingCode, .rotateToken: return .open
-        case .tellChildren, .signIn, .signOut, .endSessions: break
+        case .tellChildren, .revokeDevice, .signIn, .signOut, .endSessions: break
         case .look, .resolve, .share, .remember, .guardScreens, .enable, .conduct, .fail, .refuse: return .open
         }
         return .state(after)

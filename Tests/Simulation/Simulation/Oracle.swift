@@ -16,7 +16,7 @@ package enum Oracle {
         switch error {
         case .eventNotAccepted, .payloadNotOffered, .answerFirst, .unknownEvent, .signalNotAccepted, .signalRefused,
             .unknownSignal,
-            .invalidEvent, .staleScreen, .nothingToGoBack, .unknownLink:
+            .invalidEvent, .staleScreen, .nothingToGoBack, .unknownLink, .notForRole:
             true
         default: false
         }

@@ -7,14 +7,15 @@ enum Word: String, Codable, Sendable, CaseIterable {
     case popToKey = "popTo.key", popToRoot, replace, setStack, update, updateKey = "update.key", invalidateContent
     case invalidateKey = "invalidateContent.ofKey", selectTab, setBadge, setTabs, start, present, dismiss
     case dismissPresented, alert, dismissAlerts, finish, deliver, endChildren, move, moveToStack
-    case presentMoving = "present.moving", tell, tellChildren, rotateToken, requestPairingCode, signIn, signOut
-    case endSessions, perform, schedule, scheduleAt = "schedule.at", scheduleWhenIdle, cancel
+    case presentMoving = "present.moving", tell, tellChildren, rotateToken, requestPairingCode, revokeDevice
+    case signIn, signOut, endSessions, perform, schedule, scheduleAt = "schedule.at", scheduleWhenIdle, cancel
     // What is no request.
     case look, resolve, share, remember, guardScreens, enable, conduct, fail, refuse
 
     /// Whether it is performed although its coordinator is gone.
     var outlivesCoordinator: Bool {
-        [.alert, .tell, .rotateToken, .requestPairingCode, .signIn, .signOut, .endSessions].contains(self)
+        [.alert, .tell, .rotateToken, .requestPairingCode, .revokeDevice, .signIn, .signOut, .endSessions].contains(
+            self)
     }
 }
 

@@ -133,11 +133,14 @@ public actor NavigationSession {
     }
 
     /// Takes part in the session of another device, with the code that the user has typed, in upper or lower case.
+    ///
+    /// - Parameter role: one of the app's roles, if the code lets this device choose.
     @discardableResult
     public func redeem(
-        _ code: String, label: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
+        _ code: String, label: String? = nil, role: String? = nil, client: ClientInfo? = .current,
+        within limit: Duration = .seconds(30)
     ) async throws(SessionError) -> NavigationState {
-        let opening = Opening(path: "v1/pairings", code: code, label: label, client: client)
+        let opening = Opening(path: "v1/pairings", code: code, label: label, role: role, client: client)
         return try await create(opening, savedUntil: .now + limit)
     }
 
@@ -212,9 +215,11 @@ public actor NavigationSession {
 
     /// Asks for a code with which another device takes part in this session. It works once, for two minutes.
     ///
-    /// - Parameter label: what the other device is called in `devices()`.
-    public func pairingCode(label: String? = nil) async throws(SessionError) -> PairingCode {
-        let body = JSONValue.object(label.map { ["label": .string($0)] } ?? [:])
+    /// - Parameters:
+    ///   - label: what the other device is called in `devices()`.
+    ///   - role: what it may do, one of the app's roles.
+    public func pairingCode(label: String? = nil, role: String? = nil) async throws(SessionError) -> PairingCode {
+        let body = JSONValue.object(["label": label, "role": role].compactMapValues { $0.map { .string($0) } })
         return try await ask(Call("POST", "/pairings", body: body, key: .newKey), as: PairingCode.self).0
     }
 
@@ -747,6 +752,8 @@ public struct Device: Decodable, Sendable, Equatable, Identifiable {
     /// Distinguishes the devices of the session.
     public let number: Int
     public let label: String?
+    /// What it may do; `nil` if the app declares no roles.
+    public let role: String?
     public let createdAt, lastUsedAt: Date
     /// Whether it is this one.
     public let isOwn: Bool?
@@ -821,9 +828,9 @@ private struct Opening: Codable {
 
     init(
         path: String, app: String? = nil, link: String? = nil, code: String? = nil, label: String? = nil,
-        client: ClientInfo?
+        role: String? = nil, client: ClientInfo?
     ) {
-        let members = ["app": app, "link": link, "code": code, "label": label].compactMapValues { $0 }
+        let members = ["app": app, "link": link, "code": code, "label": label, "role": role].compactMapValues { $0 }
         var body = members.mapValues { JSONValue.string($0) }
         body["client"] = client.flatMap { try? JSONValue(encoding: $0) }
         (self.path, self.key, self.body) = (path, .newKey, .object(body))

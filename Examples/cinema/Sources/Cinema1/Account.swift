@@ -32,7 +32,7 @@ struct AccountCoordinator: Coordinator {
         case .signOut:
             navigator.shared[Membership.self] = Membership()
             navigator.shared[Bookings.self] = Bookings()
-            navigator.rotateToken()
+            navigator.rotateToken(endingOthers: true)
             navigator.popToRoot()
         case .sales: showSales(&navigator)
         }
@@ -82,7 +82,7 @@ struct SignInCoordinator: Coordinator {
         }
         navigator.shared[Membership.self].name = member.name
         navigator.shared[Membership.self].isStaff = member.isStaff
-        navigator.rotateToken()
+        navigator.rotateToken(endingOthers: true)
         navigator.finish()
     }
 }

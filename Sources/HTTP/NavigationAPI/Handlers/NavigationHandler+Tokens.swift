@@ -7,9 +7,10 @@ extension NavigationHandler {
     func openPairing(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let session = try await session(request)
         let body = try RequestBody(request, PairingRequest.members, isOptional: true)
-        let label = try PairingRequest.label(body)
+        let (label, role) = (try PairingRequest.label(body), try body.string("role"))
         return try await translatingErrors { () async throws(SessionError) in
-            var response = HTTPResponse.json(PairingBody(try await session.openPairing(label: label)), status: 201)
+            var response = HTTPResponse.json(
+                PairingBody(try await session.openPairing(label: label, role: role)), status: 201)
             response.markSecret()
             return response
         }
@@ -19,13 +20,14 @@ extension NavigationHandler {
         let includesControls = try request.includesControls()
         let body = try RequestBody(request, PairingRequest.membersWithCode)
         let (code, label, client) = (try PairingRequest.code(body), try PairingRequest.label(body), try body.client)
+        let role = try body.string("role")
         let least = RequestKey.leastSecretBytes
         let once = try IdempotentRequest(request, body, leastCharacters: least)
         // Not before: a page of another origin, whose requests get this far only if that origin may use the API, must not
         // use up its visitor's tries.
         let limit = try countPairing(request)
         do throws(SessionError) {
-            let paired = try await host.pair(code, label: label, client: client, once: once)
+            let paired = try await host.pair(code, label: label, role: role, client: client, once: once)
             var response = paired.response(includesControls: includesControls, below: basePath)
             response.headers.append(contentsOf: limit)
             return response
@@ -50,7 +52,7 @@ extension NavigationHandler {
         let session = try await session(request)
         return try await translatingErrors { () async throws(SessionError) in
             let (tokens, own) = try session.tokens()
-            return .json(TokensBody(tokens, own: own))
+            return .json(TokensBody(tokens, of: try session.devices(), own: own))
         }
     }
 

@@ -79,6 +79,14 @@ extension Problem {
             self.headers.append("Retry-After", "10")
         case .unknownVersion:
             self.init(404, "unknown-version", "No such version", "GET …/history lists the versions that are kept.")
+        case .notForRole(let role):
+            self.init(
+                403, "not-for-role", "Not for this device", "The role of this device, “\(role)”, does not allow it.")
+        case .unknownRole:
+            self.init(
+                422, "unknown-role", "The device cannot get that role",
+                "The app does not declare it, or the device that has asked for the code may not give it.")
+            self.pointer = "/role"
         case .unknownToken:
             self.init(404, "unknown-token", "No such token", "GET …/tokens lists the session's tokens.")
         case .lastToken:
@@ -165,7 +173,7 @@ extension Problem {
             self.locale = state.navigation.client.locale
             if self.status >= 500 { self.details["app"] = state.identity.app }
             switch error {
-            case .eventNotAccepted, .payloadNotOffered, .answerFirst, .nothingToGoBack:
+            case .eventNotAccepted, .payloadNotOffered, .notForRole, .answerFirst, .nothingToGoBack:
                 self.events = state.navigation.acceptedEvents
                 self.state = state
             case .staleScreen: self.state = state
@@ -183,6 +191,11 @@ extension Problem {
                 409, "event-not-accepted", "Event not accepted now",
                 "The screen offers the event with other payloads: those in “rows” and “buttons” of “visible” in “state”."
             )
+        case .notForRole(let role):
+            self.init(
+                409, "event-not-for-role", "Event not for this device",
+                "Devices of the role “\(role)” may not post the event here; “events” lists what they may.")
+            self.role = role
         case .answerFirst:
             self.init(
                 409, "answer-first", "The alert comes first",

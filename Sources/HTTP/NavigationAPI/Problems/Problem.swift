@@ -26,6 +26,8 @@ struct Problem: Error {
         var request: RequestID?
         /// The app that the request was for; `nil` if that is not known.
         var app: String?
+        /// The role of the device, which may not post the event.
+        var role: String?
         /// The language of the session's client.
         var locale: String?
         /// The app's own words, in the user's language.
@@ -76,11 +78,17 @@ struct Problem: Error {
     /// The languages of what users read in it: of `detail`, then of the faults.
     private var languages: [String] {
         guard let translation = self.translation else { return ["en"] }
-        let phrases = [.problem(self.name)] + self.errors.map { Phrase.fault($0.code, bound: $0.bound) }
+        let phrases = [phrase(of: translation)] + self.errors.map { Phrase.fault($0.code, bound: $0.bound) }
         return phrases.reduce(into: []) { languages, phrase in
             let language = translation.text(phrase)?.language ?? "en"
             if !languages.contains(language) { languages.append(language) }
         }
+    }
+
+    /// What the app may have words for: for the device's role, or for the problem.
+    private func phrase(of translation: Translation) -> Phrase {
+        guard let role = self.role, translation.text(.notForRole(role)) != nil else { return .problem(self.name) }
+        return .notForRole(role)
     }
 
     func with(_ change: (inout Problem) -> Void) -> Problem {
@@ -115,7 +123,7 @@ extension Problem: JSONWritable {
             writer.member("type", "urn:coordinatord:problem:\(self.name)")
             writer.member("title", self.title)
             writer.member("status", self.status)
-            writer.member("detail", self.translation?.text(.problem(self.name))?.text ?? self.detail)
+            writer.member("detail", self.translation.flatMap { $0.text(phrase(of: $0))?.text } ?? self.detail)
             writer.member("requestId", ifAny: self.request?.text)
             writer.member("pointer", ifAny: self.pointer)
             if !self.errors.isEmpty {

@@ -123,8 +123,8 @@ extension RequestBody {
 
 /// What `POST /v1/sessions/{id}/pairings` and `POST /v1/pairings` say about the other device.
 enum PairingRequest {
-    static let members = ["label"]
-    static let membersWithCode = ["code", "label", "client"]
+    static let members = ["label", "role"]
+    static let membersWithCode = ["code", "label", "role", "client"]
 
     static func label(_ body: RequestBody) throws(Problem) -> String? {
         let label = try body.string("label")

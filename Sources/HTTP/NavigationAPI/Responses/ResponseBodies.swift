@@ -108,11 +108,15 @@ struct PairingBody: JSONWritable {
 /// A session's tokens, with what tells its user which device has each.
 struct TokensBody: JSONWritable {
     private let tokens: [AccessToken]
+    private let devices: [Device]
     private let own: Int
 
-    /// - Parameter own: the number of the token that the request has.
-    init(_ tokens: [AccessToken], own: Int) {
+    /// - Parameters:
+    ///   - devices: those that have the tokens, in the same order.
+    ///   - own: the number of the token that the request has.
+    init(_ tokens: [AccessToken], of devices: [Device], own: Int) {
         self.tokens = tokens
+        self.devices = devices
         self.own = own
     }
 
@@ -120,10 +124,11 @@ struct TokensBody: JSONWritable {
         writer.object { writer in
             writer.name("tokens")
             writer.array { writer in
-                for token in tokens {
+                for (token, device) in zip(tokens, devices) {
                     writer.object { writer in
                         writer.member("number", token.number)
                         writer.member("label", ifAny: token.label)
+                        writer.member("role", ifAny: device.role?.name)
                         writer.member("createdAt", Timestamp.text(of: token.createdAt))
                         writer.member("lastUsedAt", Timestamp.text(of: token.usedAt))
                         writer.member("firstVersion", token.firstVersion)

@@ -59,7 +59,7 @@ struct StateBody: JSONWritable {
             }
             if let alert = navigation.alert {
                 writer.name("alert")
-                writer.alert(alert)
+                writer.alert(alert, of: navigation)
             }
             let plan = navigation.backPlan
             if let plan {
@@ -97,7 +97,7 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func alert(_ presented: PresentedAlert) {
+    fileprivate mutating func alert(_ presented: PresentedAlert, of state: NavigationState) {
         object { writer in
             writer.member("key", presented.key)
             writer.member("title", presented.alert.title)
@@ -109,6 +109,7 @@ extension JSONWriter {
                         writer.member("id", button.id)
                         writer.member("title", button.title)
                         writer.member("role", ifAny: button.role?.rawValue)
+                        writer.member("isEnabled", ifAny: state.mayPress(button, of: presented) ? nil : false)
                     }
                 }
             }

@@ -32,6 +32,8 @@ public final class App: Sendable {
     /// The most bytes that coordinators, screens, alerts, shared values, defaults and the client's description of
     /// itself may take when a session is saved.
     public let sizeLimit: Int
+    /// The roles that a session's devices may have, that of the device that opens it first.
+    public let roles: [DeviceRole]
     /// The alert for an error that a coordinator's function threw; `nil` to answer with an error.
     let onError: (@Sendable (any Error, NavigationContext) -> Alert?)?
     package let limits: Limits
@@ -56,6 +58,8 @@ public final class App: Sendable {
     ///   - sizeLimit: how many bytes a session's state may take, from 1 KiB to 1 MiB: the coordinators' properties, the
     ///     parameters of all screens, also of covered ones, and the shared values. Every event writes what it changes,
     ///     and every answer contains all screens, so content that a client can fetch belongs in `Coordinator.content`.
+    ///   - roles: what a session's devices may be; the device that opens a session has the first one. By default there is
+    ///     none, and all devices may do the same.
     ///   - onError: returns an alert to show for an error that a coordinator's function has thrown, or `nil` to answer
     ///     500. With an alert, the event changes nothing else. Either way the error is logged. The context is that before
     ///     the event, for the client that posted it.
@@ -68,6 +72,7 @@ public final class App: Sendable {
         dependencies: Dependencies = Dependencies(),
         expiry: Expiry = Expiry(), incompatibleSessions: IncompatibleSessions = .relaunched,
         origins: [String] = [], endsForks: Bool = false, sizeLimit: Int = 64 * 1024,
+        roles: [DeviceRole] = [],
         onError: (@Sendable (any Error, NavigationContext) -> Alert?)? = nil,
         words: (@Sendable (Phrase, _ language: String) -> String?)? = nil
     ) {
@@ -78,6 +83,7 @@ public final class App: Sendable {
         self.linkOrigins = origins.compactMap { LinkOrigin($0) }
         self.endsForks = endsForks
         self.sizeLimit = sizeLimit
+        self.roles = roles
         self.onError = onError
         self.limits = Limits.ofNewApps
         let words = words.map(Words.init)
@@ -102,7 +108,7 @@ public final class App: Sendable {
         where sharedTypes[..<index].contains(where: { $0.name == type.name }) {
             problems.append("two shared states are named “\(type.name)”")
         }
-        problems += App.problems(ofScreens: types)
+        problems += App.problems(ofScreens: types) + App.problems(of: roles, types)
         for type in types.dropFirst() where type.isToldOfDevices {
             problems.append("\(type.name) declares deviceDidPair(_:_:), which is called on the root only")
         }
@@ -143,6 +149,7 @@ public final class App: Sendable {
         catchAlls = app.catchAlls
         sizeLimit = app.sizeLimit
         limits = app.limits
+        roles = app.roles
         onError = app.onError
         words = app.words
         self.makeRoot = { makeRoot() }
@@ -231,6 +238,7 @@ public final class App: Sendable {
     ) throws(NavigationError) -> TransitionRun {
         var state = NavigationState()
         if let client { state.client = client }
+        state.role = roles.first
         var run = TransitionRun(of: self, on: state, at: now, event: nil)
         try run.startRoot()
         if let path { run.state.pendingLink = PendingLink(path: try link(path).path, coordinator: nil) }
@@ -261,6 +269,7 @@ public final class App: Sendable {
         let shared = SharedValues.restored(saved["shared"]?.object ?? [:], of: session, as: sharedTypes)
         state.shared = shared.0
         if let client = saved["client"].flatMap({ try? ClientInfo($0) }) { state.client = client }
+        state.role = role(saved["role"]?.string)
         state.inheritedID = min(max(saved["inheritedID"]?.integer ?? 0, 0), state.lastID)
         for work in saved["pending"]?.array ?? [] {
             if let work = try? PendingWork(json: work), work.cleanUp != nil { state.pending.append(work) }

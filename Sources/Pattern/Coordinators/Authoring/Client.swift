@@ -54,65 +54,6 @@ extension ClientInfo: Equatable {
     }
 }
 
-/// A device that was paired with a session, and now uses it beside the others; see `Coordinator.deviceDidPair`.
-public struct PairedDevice: Sendable, Equatable {
-    /// What it is called: given with the pairing code, or by the device itself.
-    public let label: String?
-    /// What it says about itself.
-    public let client: ClientInfo
-    public let pairedAt: Date
-
-    public init(label: String?, client: ClientInfo? = nil, pairedAt: Date) {
-        self.label = label
-        self.client = client ?? .none
-        self.pairedAt = pairedAt
-    }
-
-    /// What a label may be: 1 to 64 characters (Unicode scalars), without control characters.
-    public static func isLabel(_ text: String) -> Bool {
-        (1...64).contains(text.unicodeScalars.count)
-            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-    }
-}
-
-/// A coordinator has asked for a pairing code, see `Navigator.requestPairingCode`.
-public struct PairingRequest: Sendable, Equatable {
-    /// What the other device is to be called.
-    public let label: String?
-
-    package init(label: String?) {
-        self.label = label
-    }
-}
-
-/// One of the devices that use a session.
-public struct Device: Sendable {
-    public let number: Int
-    public let client: ClientInfo
-
-    /// - Parameters:
-    ///   - number: identifies the device within its session, from 1.
-    ///   - client: what it says about itself.
-    public init(_ number: Int, _ client: ClientInfo) {
-        self.number = number
-        self.client = client
-    }
-}
-
-extension App {
-    /// The state as a device sees it. It is no other version of the state: only what coordinators draw differs, and which
-    /// events they accept.
-    ///
-    /// - Throws: if a coordinator draws for this device what no screen may have.
-    package func drawing(of state: NavigationState, for device: Device) throws(NavigationError) -> NavigationState {
-        guard device.client != state.client else { return state }
-        var run = TransitionRun(of: self, on: state, at: Date(timeIntervalSince1970: 0), event: nil)
-        run.state.client = device.client
-        _ = try run.redraw(run.state.screens)
-        return run.state
-    }
-}
-
 /// Where an event comes from: a network address if the server knows one, otherwise the session.
 ///
 /// It is opaque, and equal for all events from one place, which several clients may share. An app uses it to limit how

@@ -6,6 +6,8 @@ public struct ContentContext: Sendable {
     public let shared: SharedValues
     public let defaults: Defaults
     public let client: ClientInfo
+    /// The role of the client's device; `nil` if the app declares no roles.
+    public let role: DeviceRole?
     public let session: SessionInfo
     /// The time of the request.
     public let now: Date
@@ -15,6 +17,7 @@ public struct ContentContext: Sendable {
         self.shared = state.shared
         self.defaults = state.defaults
         self.client = state.client
+        self.role = state.role
         self.session = SessionInfo(id: session)
         self.now = now
         self.dependencies = dependencies

@@ -187,7 +187,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// Called when this coordinator places a screen, after each transition that called one of the coordinator's
     /// functions or changed the context, and when a session is restored. The screen is as it was last drawn, so assign
     /// everything that varies, also when it returns to its first value. The result must depend only on the
-    /// coordinator's properties, the context and the screen, and drawing the result again must not change it. The
+    /// coordinator's properties, the context and the screen, and drawing the result again must not change it. It must be
+    /// quick: a server also calls it when another device reads the state, on the thread that answers others, too. The
     /// screen's key, and its place on its stack, stay.
     func render(_ screen: inout Screen, in context: NavigationContext)
 
@@ -438,14 +439,16 @@ public struct NavigationContext: Sendable, Equatable {
     /// Small values kept for the session, also across `relaunch`.
     public let defaults: Defaults
     public let client: ClientInfo
+    /// The role of the device that sees what is made; `nil` if the app declares no roles.
+    public let role: DeviceRole?
 }
 
 extension NavigationState {
-    package var context: NavigationContext { context(for: client) }
+    package var context: NavigationContext { context(as: self) }
 
-    /// The context if this client acted.
-    func context(for client: ClientInfo) -> NavigationContext {
-        NavigationContext(shared: shared, defaults: defaults, client: client)
+    /// The context if the device acted for which the other state is drawn.
+    func context(as drawn: NavigationState) -> NavigationContext {
+        NavigationContext(shared: shared, defaults: defaults, client: drawn.client, role: drawn.role)
     }
 }
 

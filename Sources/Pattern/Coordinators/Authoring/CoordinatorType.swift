@@ -72,7 +72,9 @@ final class CoordinatorType: Sendable {
         self.enabledEvents = { coordinator, context in
             let coordinator = coordinator.known(as: C.self)
             var enabled = EventSet()
+            if context.role?.mayAct == false { return enabled }
             for (number, example) in examples where coordinator.isEnabled(example, in: context) {
+                if context.role != nil, !example.roles.includes(context.role) { continue }
                 enabled.insert(number)
             }
             return enabled
@@ -181,8 +183,13 @@ final class CoordinatorType: Sendable {
 
     /// Whether `isEnabled` returns `true` for what a control carries.
     func isEnabled(_ control: Control, of coordinator: any Coordinator, in context: NavigationContext) -> Bool {
-        guard let event = try? event(control.event)?.decodable(control.payload) else { return false }
-        return isEnabled(coordinator, event, context)
+        guard let shape = event(control.event), let event = try? shape.decodable(control.payload) else { return false }
+        return shape.roles.includes(context.role) && isEnabled(coordinator, event, context)
+    }
+
+    /// Whether an event that an alert's button sends is for devices of a role.
+    func isForRole(_ event: EncodedEvent, _ role: DeviceRole?) -> Bool {
+        self.event(event.name)?.roles.includes(role) ?? true
     }
 
     /// The first example of each event, with the event's number.

@@ -22,6 +22,10 @@ public protocol NavigationEvent: Codable, Sendable {
     /// the words of its name. Read from the first example, like `title`.
     var fields: [Field] { get }
 
+    /// The roles of the devices that may send the event, see `App.roles`; by default none is listed, and all that act may.
+    /// Whether one payload is for some roles only, `Coordinator.isEnabled` says. Read from the first example, like `title`.
+    var roles: [DeviceRole] { get }
+
     /// The former names of events, with their present ones, `[String: String]`: `["buy": "purchase"]`. An event that is
     /// posted under a former name is treated as if it had the present one, so that clients from before a renaming go on,
     /// and so are the controls, rows and alerts of sessions that were saved before it. Its payload must be of the present
@@ -32,6 +36,7 @@ public protocol NavigationEvent: Codable, Sendable {
 extension NavigationEvent {
     public var title: String { readableName }
     public var fields: [Field] { [] }
+    public var roles: [DeviceRole] { [] }
     /// The words of the event's name: “Add to cart” for `addToCart`.
     public var readableName: String { EncodedEvent(self)?.name.sentence ?? "" }
 }
@@ -93,6 +98,8 @@ public final class EventShape: Sendable {
     let number: Int
     /// The title of the button that sends the event.
     public let title: String
+    /// The roles of the devices that may send it; empty for all.
+    public let roles: [DeviceRole]
     /// The payload of the author's first example.
     public let payload: JSON?
     /// The payloads of all examples, with their secrets unmasked, for tests.
@@ -121,8 +128,8 @@ public final class EventShape: Sendable {
 
     /// - Parameter examples: the author's examples of the case, at least one.
     private init<C: Coordinator, Event: Codable & Sendable>(
-        _ event: EncodedEvent, examples: [Event], title: String, fields: [Field], of type: C.Type, number: Int,
-        _ call: @escaping @Sendable (inout C, Event, inout Navigator) async throws -> Void
+        _ event: EncodedEvent, examples: [Event], title: String, fields: [Field], roles: [DeviceRole] = [],
+        of type: C.Type, number: Int, _ call: @escaping @Sendable (inout C, Event, inout Navigator) async throws -> Void
     ) {
         let example = examples[0]
         let schema = JSONSchema.payloadSchema(of: example)
@@ -131,6 +138,7 @@ public final class EventShape: Sendable {
         self.name = event.name
         self.number = number
         self.title = title
+        self.roles = roles
         self.form = event.form
         let days = fields.filter { $0.isDay(in: schema) }.map(\.name)
         let payloads = examples.map { EncodedEvent($0, revealsSecrets: true)?.payload?.withDays(days) }
@@ -171,8 +179,8 @@ public final class EventShape: Sendable {
     static func all<C: Coordinator>(of type: C.Type, _ numbers: inout EventNumbers) -> [EventShape]? {
         cases(of: C.Event.examples)?.map { event, examples in
             EventShape(
-                event, examples: examples, title: examples[0].title, fields: examples[0].fields, of: type,
-                number: numbers.number(of: event.name)
+                event, examples: examples, title: examples[0].title, fields: examples[0].fields,
+                roles: examples[0].roles, of: type, number: numbers.number(of: event.name)
             ) { try await $0.handle($1, &$2) }
         }
     }

@@ -17,6 +17,8 @@ public struct Navigator: Sendable {
     public let address: ClientAddress?
     /// What the client says about itself: its language, its platform, its version.
     public let client: ClientInfo
+    /// The role of the client's device; `nil` if the app declares no roles.
+    public let role: DeviceRole?
     private(set) var requests: [any Request] = []
     private let placed: PlacedScreen?
     /// The coordinator's work.
@@ -39,6 +41,7 @@ public struct Navigator: Sendable {
         self.now = now
         self.address = address
         self.client = state.client
+        self.role = state.role
         self.placed = state.visible
         self.pending = state.pending.isEmpty ? [] : state.pending.filter { $0.coordinator == coordinator.id }
         self.coordinator = coordinator.id
@@ -118,21 +121,28 @@ public struct TransitionOrigin: Sendable {
     let isDryRun: Bool
     let transitionID: @Sendable () -> String
     let directory: (any SessionDirectory)?
+    let devices: Devices
+
+    /// The device that acts, `nil` if none does, and all devices of the session.
+    public typealias Devices = @Sendable () -> (acting: Device?, all: [Device])
 
     /// - Parameters:
     ///   - session: the session's id.
     ///   - user: who is signed in to it; `nil` for nobody.
     ///   - isDryRun: whether the result is discarded.
     ///   - directory: finds users' sessions; `nil` if there are none to find.
+    ///   - devices: the session's; called only if a handler asks for them.
     ///   - transitionID: see `Navigator.transitionID`; called only if a handler asks for it.
     public init(
         session: String, user: String? = nil, isDryRun: Bool = false, directory: (any SessionDirectory)? = nil,
+        devices: @escaping Devices = { (nil, []) },
         transitionID: @escaping @Sendable () -> String
     ) {
         self.session = session
         self.user = user
         self.isDryRun = isDryRun
         self.directory = directory
+        self.devices = devices
         self.transitionID = transitionID
     }
 

@@ -34,6 +34,9 @@ public struct Screen: Sendable, Equatable {
     public var hidesNavigationBar: Bool
     /// Whether the screen has content that clients fetch apart from the state, see `Coordinator.content`.
     public var hasContent: Bool
+    /// The roles of the devices that may do something while the user sees the screen, see `App.roles`; the others see it,
+    /// too, but may only look. Empty for all.
+    public var roles: [DeviceRole] = []
     /// How often the content was invalidated while the screen was shown, see `Navigator.invalidateContent`.
     public internal(set) var contentVersion = 0
     /// The labels of the screen's tabs. Filled only in `Coordinator.render`, in `Coordinator.migrate` and in the
@@ -44,7 +47,7 @@ public struct Screen: Sendable, Equatable {
     public init(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Control]? = nil, rows: [Row] = [],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
-        hasContent: Bool = false
+        hasContent: Bool = false, roles: [DeviceRole] = []
     ) {
         self.name = name
         self.title = title
@@ -55,6 +58,7 @@ public struct Screen: Sendable, Equatable {
         self.link = link
         self.hidesNavigationBar = hidesNavigationBar
         self.hasContent = hasContent
+        self.roles = roles
     }
 
     /// A screen whose events are given as cases of its coordinator's `Event`, so that a misspelt one does not compile.
@@ -68,11 +72,11 @@ public struct Screen: Sendable, Equatable {
     public init<Event: NavigationEvent>(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event], rows: [Row] = [],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
-        hasContent: Bool = false
+        hasContent: Bool = false, roles: [DeviceRole] = []
     ) {
         self.init(
             name, title: title, params: params, events: events.map { Control(form: $0) }, rows: rows, back: back,
-            link: link, hidesNavigationBar: hidesNavigationBar, hasContent: hasContent)
+            link: link, hidesNavigationBar: hidesNavigationBar, hasContent: hasContent, roles: roles)
     }
 
     /// The titles of the controls without a payload that do not use their event's own title, by the event's name.

@@ -72,22 +72,23 @@ extension Screen {
     public init(
         _ name: String, _ params: some ScreenParameters, title: String? = nil, events: [Control]? = nil,
         rows: [Row] = [], back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
-        hasContent: Bool = false
+        hasContent: Bool = false, roles: [DeviceRole] = []
     ) {
         self.init(
             name, title: title, params: (try? JSONObject(encoding: params)) ?? Screen.unencodable, events: events,
-            rows: rows, back: back, link: link, hidesNavigationBar: hidesNavigationBar, hasContent: hasContent)
+            rows: rows, back: back, link: link, hidesNavigationBar: hidesNavigationBar, hasContent: hasContent,
+            roles: roles)
     }
 
     /// A screen with typed parameters, whose events are given as cases of its coordinator's `Event`.
     public init<Event: NavigationEvent>(
         _ name: String, _ params: some ScreenParameters, title: String? = nil, events: [Event], rows: [Row] = [],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
-        hasContent: Bool = false
+        hasContent: Bool = false, roles: [DeviceRole] = []
     ) {
         self.init(
             name, params, title: title, events: events.map { Control(form: $0) }, rows: rows, back: back, link: link,
-            hidesNavigationBar: hidesNavigationBar, hasContent: hasContent)
+            hidesNavigationBar: hidesNavigationBar, hasContent: hasContent, roles: roles)
     }
 
     /// The parameters as their type; `nil` if they do not fit it.

@@ -74,6 +74,8 @@ public struct EffectContext: Sendable {
     public let now: Date
     public let session: SessionInfo
     public let client: ClientInfo
+    /// The role of the client's device; `nil` if the app declares no roles.
+    public let role: DeviceRole?
     /// What the session's coordinators shared when the attempt began.
     public let shared: SharedValues
     public let defaults: Defaults
@@ -88,6 +90,7 @@ public struct EffectContext: Sendable {
         self.now = now
         self.session = session
         self.client = state.client
+        self.role = state.role
         self.shared = state.shared
         self.defaults = state.defaults
         self.dependencies = dependencies

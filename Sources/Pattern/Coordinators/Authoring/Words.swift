@@ -19,6 +19,8 @@ public import JSONCoding
 public protocol SessionContext: Sendable {
     /// What the client says about itself: its language, its platform, its version.
     var client: ClientInfo { get }
+    /// The role of the client's device; `nil` if the app declares no roles.
+    var role: DeviceRole? { get }
     /// What the session's coordinators share.
     var shared: SharedValues { get }
     /// Small values kept for the session, also across `relaunch`.
@@ -60,6 +62,9 @@ public enum Phrase: Sendable, Equatable {
     case cancel
     /// What is wrong with a field of a form: “Is missing.” The bound is that of `minLength` or `maximum` and the like.
     case fault(PayloadFault.Code, bound: JSON?)
+    /// What a device of that role reads when it posts an event that it may not: “Only your agent may give a discount.” Without
+    /// such words it reads those of the problem `event-not-for-role`.
+    case notForRole(String)
     /// The `detail` of a problem, by the last part of its `type`: `session-expired`.
     case problem(String)
 }

@@ -6,6 +6,8 @@ public enum NavigationError: Error, Equatable, Sendable {
     case eventNotAccepted
     /// The visible screen offers this event with certain payloads, and the posted one is none of them.
     case payloadNotOffered
+    /// The event is for devices of other roles than this one: the name of that of the device.
+    case notForRole(String)
     /// An alert has to be answered first; then the client may post the event again.
     case answerFirst
     /// No coordinator of the app has an event of that name.

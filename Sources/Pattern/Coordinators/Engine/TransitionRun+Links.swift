@@ -126,7 +126,7 @@ extension TransitionRun {
     /// Shows the app's alert for an error, if it has one that can be shown.
     private mutating func showAlert(for error: any Error) {
         guard prospect == nil, showsErrors, !(error is CancellationError), let keeper = keeperOfLink,
-            let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) })
+            let alert = app.onError.flatMap({ $0(error, original.context(as: state)) })
         else { return }
         try? show(alert, by: keeper)
     }

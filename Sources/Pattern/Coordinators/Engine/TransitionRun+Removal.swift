@@ -193,10 +193,10 @@ extension TransitionRun {
 
     /// Records the objection to leaving a screen that the user sees. One that nobody has seen yet may always be left.
     private mutating func object(to screen: PlacedScreen) {
-        guard let alert = original.objection(to: screen, for: state.client) else { return }
+        guard let alert = original.objection(to: screen, as: state) else { return }
         // One question covers all screens about which the coordinator would ask the same.
         let same = original.screens.filter { other in
-            other.coordinator == screen.coordinator && original.objection(to: other, for: state.client) == alert
+            other.coordinator == screen.coordinator && original.objection(to: other, as: state) == alert
         }
         objection = (screen.coordinator, alert, same.map(\.key), nil)
         agenda = []
@@ -334,9 +334,9 @@ extension NavigationState {
 
     /// The alert that the screen's coordinator shows before the screen is left; `nil` if it may be left.
     ///
-    /// - Parameter client: the client for which the alert is made; `nil` for the client that the state knows.
-    func objection(to screen: PlacedScreen, for client: ClientInfo? = nil) -> Alert? {
-        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context(for: client ?? self.client))
+    /// - Parameter drawn: drawn for the device for which the alert is made; `nil` for the one that this state is drawn for.
+    func objection(to screen: PlacedScreen, as drawn: NavigationState? = nil) -> Alert? {
+        self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context(as: drawn ?? self))
     }
 
     /// The ids of coordinators, of all their descendants, and of the flows presented above theirs: they go together.

@@ -75,6 +75,11 @@ extension TransitionRun {
             throw .impossibleRequest(
                 coordinator: coordinator.name, request: request(), reason: "screen “\(screen.name)” \(problem)")
         }
+        if let role = screen.roles.first(where: { !app.roles.contains($0) }) {
+            throw .impossibleRequest(
+                coordinator: coordinator.name, request: request(),
+                reason: "screen “\(screen.name)” is for “\(role.name)”, which is no role of the app")
+        }
         if placed.isUnwritable {
             let error = JSONEncodingError(unwritable: .object(screen.params))
             throw .impossibleRequest(
@@ -186,7 +191,8 @@ extension LivingCoordinator {
         coordinator.render(&screen, in: context)
         if screen.mayHaveCarryingControls {
             screen.addEmptyPayloads { type.event($0)?.emptyPayload }
-            screen.enableCarryingControls { type.isEnabled($0, of: coordinator, in: context) }
+            let isForRole = context.role.map { $0.mayAct && screen.roles.includes($0) } ?? true
+            screen.enableCarryingControls { isForRole && type.isEnabled($0, of: coordinator, in: context) }
         }
         return screen
     }

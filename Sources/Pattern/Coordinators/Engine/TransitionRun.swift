@@ -68,6 +68,7 @@ public struct TransitionRun: Sendable {
     var dismissed: [String] = []
     var tokenRotation: TokenRotation?
     var pairingRequest: PairingRequest?
+    var revokedDevices: [Int] = []
     var userChange: UserChange?
     var sessionEndings: [SessionEnding] = []
     /// The coordinators whose screens may have to be drawn otherwise: a call or new tabs have changed them.
@@ -116,6 +117,8 @@ public struct TransitionRun: Sendable {
     }
 
     public var appName: String { app.name }
+    /// Whether a client's event is carried out, and no signal, effect or timer.
+    package var isOfEvent: Bool { cause == .event && event != nil }
 
     /// The coordinator that is called first, if that is known before the transition is carried out.
     public var recipient: String? {
@@ -215,8 +218,8 @@ public struct TransitionRun: Sendable {
     private func result(_ operations: [Operation]) -> TransitionResult {
         let transition = Transition(
             event: event?.type, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
-            tokenRotation: tokenRotation, pairingRequest: pairingRequest, userChange: userChange,
-            sessionEndings: sessionEndings)
+            tokenRotation: tokenRotation, pairingRequest: pairingRequest, revokedDevices: revokedDevices,
+            userChange: userChange, sessionEndings: sessionEndings)
         return TransitionResult(state: state, transition: transition, caught: caught)
     }
 
@@ -302,7 +305,7 @@ public struct TransitionRun: Sendable {
             throw failure
         }
         guard prospect == nil, showsErrors, case .handlerFailed = failure, !(error is CancellationError),
-            let alert = app.onError.flatMap({ $0(error, original.context(for: state.client)) }),
+            let alert = app.onError.flatMap({ $0(error, original.context(as: state)) }),
             let owner = original[coordinator.id]?.id ?? original.visible?.coordinator
         else { throw failure }
         objection = (owner, alert, [], failure)

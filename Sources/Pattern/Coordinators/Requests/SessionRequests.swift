@@ -1,13 +1,20 @@
 // The session.
 extension Navigator {
-    /// Replaces the session's token with this transition. Call it when the user signs in or gains rights, so that the
+    /// Replaces the token of the acting device with this transition. Call it when the user signs in or gains rights, so that the
     /// old token is useless to anyone who has seen it (session fixation), and when the user signs out. The answer gives
     /// the client the new token; the old one is invalid from then on. See `docs/sign-in.md`.
     ///
-    /// - Parameter revokingOthers: whether the tokens of the session's other devices, which were paired with it, become
-    ///   invalid, too. If not, these devices keep access to the session, but no longer to its earlier versions.
-    public mutating func rotateToken(revokingOthers: Bool = true) {
-        record(RotateToken(rotation: revokingOthers ? .revokingOthers : .keepingOthers))
+    /// - Parameter endingOthers: whether the tokens of the session's other devices, which were paired with it, become invalid,
+    ///   too: right at a sign-in and a sign-out, unless these devices may see what the user sees. If not, they keep access to
+    ///   the session, but no longer to its earlier versions.
+    public mutating func rotateToken(endingOthers: Bool = false) {
+        record(RotateToken(rotation: endingOthers ? .endingOthers : .keepingOthers))
+    }
+
+    /// Revokes the token of one of the session's devices with this transition, see `devices`. It may be the acting one, whose
+    /// event is still answered. If there is none of that number, or no other device, nothing happens.
+    public mutating func revokeDevice(_ number: Int) {
+        record(RevokeDevice(number: number))
     }
 
     /// Asks for a code that pairs another device with the session. Only the client that posted the event gets it, beside
@@ -18,20 +25,33 @@ extension Navigator {
     /// Only an event has a client: in the first transition, for a signal, an effect or a timer, and in `deviceDidPair`, the
     /// request is refused as an error of the app.
     ///
-    /// - Parameter label: what the other device is to be called, in 1 to 64 characters.
-    public mutating func requestPairingCode(label: String? = nil) {
-        record(RequestPairingCode(pairing: PairingRequest(label: label)))
+    /// - Parameters:
+    ///   - label: what the other device is to be called, in 1 to 64 characters.
+    ///   - role: what it may do, one of the app's roles; `nil` for the role of the acting device, or another one that this may
+    ///     give and the new device asks for.
+    public mutating func requestPairingCode(label: String? = nil, role: DeviceRole? = nil) {
+        record(RequestPairingCode(pairing: PairingRequest(label: label, role: role?.name)))
     }
 }
 
 private struct RotateToken: Request {
     let rotation: TokenRotation
-    var name: String { "rotateToken(\(rotation == .revokingOthers ? "" : "revokingOthers: false"))" }
+    var name: String { "rotateToken(\(rotation == .endingOthers ? "endingOthers: true" : ""))" }
     var outlivesCoordinator: Bool { true }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         guard run.cause == .event else { throw run.impossible("there is no client that could get a new token") }
-        if run.tokenRotation != .revokingOthers { run.tokenRotation = rotation }
+        if run.tokenRotation != .endingOthers { run.tokenRotation = rotation }
+    }
+}
+
+private struct RevokeDevice: Request {
+    let number: Int
+    var name: String { "revokeDevice(_:)" }
+    var outlivesCoordinator: Bool { true }
+
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
+        if !run.revokedDevices.contains(number) { run.revokedDevices.append(number) }
     }
 }
 
@@ -46,6 +66,9 @@ private struct RequestPairingCode: Request {
         }
         guard pairing.label.map(PairedDevice.isLabel) ?? true else {
             throw run.impossible("a label has 1 to 64 characters, and no control characters")
+        }
+        if let role = pairing.role, !run.app.roles.contains(where: { $0.name == role }) {
+            throw run.impossible("the app has no role “\(role)”")
         }
         run.pairingRequest = pairing
     }

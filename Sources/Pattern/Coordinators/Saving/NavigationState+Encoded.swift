@@ -59,6 +59,7 @@ extension NavigationState {
                 writer.encoded(shared.encoded)
             }
             if client != base.client { writer.member("client", client.values) }
+            writer.member("role", ifAny: role?.name)
             writer.member("inheritedID", ifAny: inheritedID == 0 ? nil : inheritedID)
         }
     }
@@ -129,7 +130,7 @@ extension NavigationState: Equatable {
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.agreement == right.agreement
             && left.pending == right.pending && left.client == right.client
-            && left.inheritedID == right.inheritedID
+            && left.role == right.role && left.inheritedID == right.inheritedID
     }
 }
 
@@ -374,7 +375,7 @@ private struct SavedParts {
     /// The whole state, for the members that a later state leaves out if they are unchanged.
     private let base: JSON
     /// The last members of a state, which it leaves out if they say nothing.
-    private static let own = ["inheritedID"]
+    private static let own = ["role", "inheritedID"]
 
     init(of state: JSON) {
         base = state

@@ -164,6 +164,7 @@ struct Migration {
         state.lastID = saved.lastID
         state.defaults = Defaults(saved.defaults)
         state.client = saved.client
+        state.role = app.role(saved.role)
         state.inheritedID = saved.inheritedID
         let session = SavedSession(version: version, defaults: saved.defaults, coordinators: saved.coordinators)
         let (shared, lost) = SharedValues.restored(saved.shared, of: session, as: app.sharedTypes)

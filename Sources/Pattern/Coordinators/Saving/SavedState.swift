@@ -29,6 +29,7 @@ struct SavedState: JSONReadable {
     let agreement: Agreement?
     let pending: [PendingWork]
     let client: ClientInfo
+    let role: String?
     let inheritedID: Int
     let shared: JSONObject
 
@@ -45,6 +46,7 @@ struct SavedState: JSONReadable {
         pending = try json.member(ifAny: "pending") ?? []
         shared = try json.member(ifAny: "shared") ?? [:]
         inheritedID = try json.count(ifAny: "inheritedID") ?? 0
+        role = try json.member(ifAny: "role")
         client =
             try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in
                 try ClientInfo(client)
@@ -211,6 +213,8 @@ extension Screen: JSONReadable {
             hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false,
             hasContent: try json.member(ifAny: "hasContent") ?? false)
         contentVersion = try json.count(ifAny: "contentVersion") ?? 0
+        let devices: [String]? = try json.member(ifAny: "roles")
+        self.roles = devices?.map { DeviceRole($0) } ?? []
     }
 }
 

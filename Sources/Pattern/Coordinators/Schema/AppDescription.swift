@@ -219,6 +219,7 @@ extension AppDescription {
             writer.member("builtInEvents", BuiltInEvent.allCases.map(EventDescription.init))
             writer.member("links", app.links.map(\.text))
             writer.member("origins", ifAny: app.origins.isEmpty ? nil : app.origins)
+            writer.member("roles", ifAny: app.roles.isEmpty ? nil : app.roles)
         }
     }
 
@@ -293,6 +294,7 @@ private struct EventDescription: JSONWritable {
     /// Whether the schema has the bounds of a session.
     var isObserved = false
     var aliases: [String] = []
+    var roles: [DeviceRole] = []
 
     /// - Parameter offered: how a session offered it; `nil` if none has.
     init(_ shape: EventShape, _ offered: OfferedEvent?, aliases: [String]) {
@@ -300,6 +302,7 @@ private struct EventDescription: JSONWritable {
         schema = offered?.schema ?? shape.schema
         isObserved = offered?.schema != nil
         self.aliases = aliases
+        self.roles = shape.roles
     }
 
     init(_ event: BuiltInEvent) {
@@ -318,6 +321,18 @@ private struct EventDescription: JSONWritable {
                 writer.member("payload", ifAny: payload)
             }
             writer.member("aliases", ifAny: aliases.isEmpty ? nil : aliases)
+            writer.member("roles", ifAny: roles.isEmpty ? nil : roles.map(\.name))
+        }
+    }
+}
+
+extension DeviceRole: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", name)
+            writer.member("mayAct", mayAct)
+            writer.member("mayEndOthers", mayEndOthers)
+            writer.member("gives", gives)
         }
     }
 }

@@ -17,7 +17,10 @@ extension NavigationState {
     /// While an alert is shown, only its cancel button counts. Otherwise `back` uses the innermost visible stack that
     /// can go back, and if there is none, the top presented flow.
     public var backPlan: BackPlan? {
-        if let alert { return alert.alert.cancelButton == nil ? nil : .dismissAlert }
+        if let alert {
+            guard let button = alert.alert.cancelButton, mayPress(button, of: alert) else { return nil }
+            return .dismissAlert
+        }
         guard mayGoBack else { return nil }
         if let plan = topStack.backPlan { return plan }
         guard let flow = presented.last, flow.isDismissable, let revealed = stackBelowTop.screens.last?.visible else {
@@ -57,7 +60,7 @@ extension NavigationState {
     }
 
     /// Whether the user may leave the visible screen backwards. No screen may be left while an alert is shown.
-    var mayGoBack: Bool { alert == nil && visible?.screen.back != .forbidden }
+    var mayGoBack: Bool { alert == nil && visible?.screen.back != .forbidden && !isOnlyShown }
 
     /// The screens that `backToRoot` pops now; none if there is nothing to go back to.
     var screensAboveRoot: ArraySlice<PlacedScreen> {

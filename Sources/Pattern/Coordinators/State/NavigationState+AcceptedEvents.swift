@@ -117,7 +117,7 @@ extension NavigationState {
     /// visible screen's coordinator accepts what the screen offers and what is accepted everywhere, its ancestors only
     /// the latter.
     private func forEachHandler(_ visit: (LivingCoordinator, (_ event: Int) -> Acceptance) -> Bool) {
-        guard alert == nil, let visible else { return }
+        guard alert == nil, !isOnlyShown, let visible else { return }
         var next: Int? = visible.coordinator
         while let id = next, let coordinator = self[id] {
             let enabled = coordinator.enabled
@@ -190,12 +190,26 @@ extension NavigationState {
         switch event {
         case .back: plan() != nil
         case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
-        case .selectTab: alert == nil && topStack.screens.last?.tabs != nil
+        case .selectTab: alert == nil && topStack.screens.last?.tabs != nil && !isOnlyShown
         case .dismiss: lowestDismissable != nil
-        case .answer: alert != nil
-        case .open: coordinators.first?.type.linksOfApp.isEmpty == false
-        case .relaunch, .describeClient: alert == nil
+        case .answer: alert != nil && !isOnlyShown
+        case .open: coordinators.first?.type.linksOfApp.isEmpty == false && !isOnlyShown
+        case .relaunch: alert == nil && !isOnlyShown
+        case .describeClient: alert == nil
         }
+    }
+
+    /// Whether another role's devices may post the event now, or might if this one's did not only look.
+    func isForOthers(_ event: PostedEvent) -> Bool {
+        guard let role else { return false }
+        if isOnlyShown { return event.type != BuiltInEvent.describeClient.rawValue }
+        guard alert == nil, var next = visible?.coordinator else { return false }
+        while let coordinator = self[next] {
+            if let shape = coordinator.type.event(event.type), !shape.roles.includes(role) { return true }
+            guard let parent = coordinator.parent else { break }
+            next = parent
+        }
+        return false
     }
 }
 
@@ -320,7 +334,13 @@ extension NavigationState {
         case .backTo: ("key", visibleStacks.flatMap { $0.screens.dropLast().map(\.key) })
         case .selectTab: ("tab", visibleTabs)
         case .dismiss: ("key", presented[(lowestDismissable ?? 0)...].map(\.key))
-        case .answer: ("button", alert?.alert.buttons.map(\.id) ?? [])
+        case .answer:
+            (
+                "button",
+                alert.map { alert in
+                    alert.alert.buttons.filter { mayPress($0, of: alert) }.map(\.id)
+                } ?? []
+            )
         case .back, .backToRoot, .open, .relaunch, .describeClient: nil
         }
     }

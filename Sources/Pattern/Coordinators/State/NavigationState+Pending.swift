@@ -304,7 +304,7 @@ extension App {
         var run = TransitionRun(of: self, on: state.forked, at: now, event: nil)
         // Whoever makes a fork does something.
         run.state.restartIdleTimers(at: now)
-        if let device { run.state.client = device.client }
+        if let device { run.state.show(to: device) }
         guard try run.redraw(run.state.screens) else { return run.state }
         try run.check(run.state.screens)
         return run.state

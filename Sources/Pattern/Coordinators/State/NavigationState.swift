@@ -15,6 +15,7 @@ public struct NavigationState: Sendable {
         var defaults = Defaults()
         var shared = SharedValues.none
         var client = ClientInfo.none
+        var role: DeviceRole?
         var pendingLink: PendingLink?
         var agreement: Agreement?
         var pending: [PendingWork] = []
@@ -84,6 +85,12 @@ public struct NavigationState: Sendable {
     public internal(set) var client: ClientInfo {
         _read { yield parts.client }
         _modify { yield &parts.client }
+    }
+
+    /// The role of that device; `nil` if the app declares no roles.
+    package internal(set) var role: DeviceRole? {
+        _read { yield parts.role }
+        _modify { yield &parts.role }
     }
 
     /// The number of the device with which a session begins.

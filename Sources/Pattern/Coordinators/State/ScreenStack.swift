@@ -46,7 +46,7 @@ public final class PlacedScreen: Sendable {
     }
 
     /// The members that are only saved: clients do not see them.
-    static let membersForEngine = ["events", "eventRoles", "linkPattern", "back"]
+    static let membersForEngine = ["events", "eventRoles", "linkPattern", "back", "roles"]
 
     private static func encoding(_ key: String, _ screen: Screen, _ coordinator: LivingCoordinator) -> Encoding {
         var writer = JSONWriter()
@@ -71,6 +71,7 @@ public final class PlacedScreen: Sendable {
         writer.member("eventRoles", ifAny: screen.eventRoles)
         writer.member("linkPattern", ifAny: screen.link?.text)
         writer.member("back", ifAny: screen.back == .allowed ? nil : screen.back.rawValue)
+        writer.member("roles", ifAny: screen.roles.isEmpty ? nil : screen.roles.map(\.name))
         writer.member("coordinator", coordinator.id)
         return Encoding(
             text: writer.bytes, endOfShared: endOfShared, endForClients: endForClients,

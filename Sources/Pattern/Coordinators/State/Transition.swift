@@ -17,6 +17,8 @@ public struct Transition: Sendable, Equatable {
     public let tokenRotation: TokenRotation?
     /// The client gets a pairing code, see `Navigator.requestPairingCode`; `nil` if not.
     public let pairingRequest: PairingRequest?
+    /// The numbers of the devices whose tokens are revoked, see `Navigator.revokeDevice`.
+    public let revokedDevices: [Int]
     /// Who is signed in to the session from then on; `nil` if that does not change. See `Navigator.signIn`.
     public let userChange: UserChange?
     /// The sessions that end, see `Navigator.endSessions`.
@@ -39,8 +41,8 @@ public struct Transition: Sendable, Equatable {
     public init(
         event: String?, cause: Cause = .event, operations: [Operation] = [], finished: [String] = [],
         dismissed: [String] = [],
-        tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil, userChange: UserChange? = nil,
-        sessionEndings: [SessionEnding] = []
+        tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil, revokedDevices: [Int] = [],
+        userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
     ) {
         self.event = event
         self.cause = cause
@@ -49,6 +51,7 @@ public struct Transition: Sendable, Equatable {
         self.dismissed = dismissed
         self.tokenRotation = tokenRotation
         self.pairingRequest = pairingRequest
+        self.revokedDevices = revokedDevices
         self.userChange = userChange
         self.sessionEndings = sessionEndings
         var members = JSONWriter()
@@ -66,8 +69,8 @@ public struct Transition: Sendable, Equatable {
     package func with(_ operations: [Operation]) -> Transition {
         Transition(
             event: event, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
-            tokenRotation: tokenRotation, pairingRequest: pairingRequest, userChange: userChange,
-            sessionEndings: sessionEndings)
+            tokenRotation: tokenRotation, pairingRequest: pairingRequest, revokedDevices: revokedDevices,
+            userChange: userChange, sessionEndings: sessionEndings)
     }
 
     /// This transition and the next one as one, which keeps this one's event and cause.
@@ -81,8 +84,10 @@ public struct Transition: Sendable, Equatable {
             operations: next.state.operations(
                 since: original, replaced: (operations + other.operations).replaced),
             finished: finished + other.finished, dismissed: dismissed + other.dismissed,
-            tokenRotation: rotations.first { $0 == .revokingOthers } ?? rotations.first,
-            pairingRequest: other.pairingRequest ?? pairingRequest, userChange: other.userChange ?? userChange,
+            tokenRotation: rotations.first { $0 == .endingOthers } ?? rotations.first,
+            pairingRequest: other.pairingRequest ?? pairingRequest,
+            revokedDevices: revokedDevices + other.revokedDevices.filter { !revokedDevices.contains($0) },
+            userChange: other.userChange ?? userChange,
             sessionEndings: sessionEndings + other.sessionEndings.filter { !sessionEndings.contains($0) })
     }
 
@@ -104,7 +109,7 @@ extension Transition.Cause {
 /// What happens to a session's other tokens when a transition replaces the token of the client that posted its event.
 public enum TokenRotation: Sendable, Equatable {
     /// The other tokens become invalid.
-    case revokingOthers
+    case endingOthers
     /// The other tokens stay valid, but no longer give access to earlier versions of the session.
     case keepingOthers
 }

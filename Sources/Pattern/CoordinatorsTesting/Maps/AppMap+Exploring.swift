@@ -46,11 +46,11 @@ extension AppMap {
             let (state, now) = queue[next]
             next += 1
             guard let from = position(of: state) else { continue }
-            for attempt in state.attempts(in: app) where !slowEvents.contains(attempt.name) {
+            for (drawn, attempt) in app.attempts(in: state) where !slowEvents.contains(attempt.name) {
                 progress(next - 1)
                 let tried: Tried?
                 do throws(NavigationError) {
-                    tried = try await attempt.tried(on: state, of: app, at: now, &outcomes, by: carryOut)
+                    tried = try await attempt.tried(on: drawn, of: app, at: now, &outcomes, by: carryOut)
                 } catch {
                     if case .handlerFailed(_, _, let thrown) = error { errors.append((attempt.name, thrown)) }
                     continue
@@ -79,7 +79,7 @@ extension AppMap {
                 if known.contains(outline) { continue }
                 if known.count < limit {
                     known.insert(outline)
-                    queue.append((result.state, then))
+                    queue.append((app.drawing(of: result.state, as: state, drawn), then))
                 } else {
                     isComplete = false
                 }
@@ -108,6 +108,28 @@ extension TransitionResult {
     /// Whether the visible screen itself has changed.
     fileprivate var showsChange: Bool {
         state.alert == nil && transition.operations.contains { $0.key == state.visible?.key }
+    }
+}
+
+extension App {
+    /// What can be tried in a state, each with the state as the device sees it that tries it: what only other roles may do, too.
+    fileprivate func attempts(in state: NavigationState) -> [(drawn: NavigationState, attempt: Attempt)] {
+        var attempts = state.attempts(in: self).map { (drawn: state, attempt: $0) }
+        for role in roles where role != state.role && role.mayAct {
+            guard let drawn = try? drawing(of: state, for: Device(2, role: role, state.client)) else { continue }
+            attempts += drawn.attempts(in: self).filter { other in !attempts.contains { $0.attempt.name == other.name }
+            }
+            .map { (drawn, $0) }
+        }
+        return attempts
+    }
+
+    /// A state that another role's device has led to, as the first one sees it.
+    fileprivate func drawing(
+        of state: NavigationState, as own: NavigationState, _ other: NavigationState
+    ) -> NavigationState {
+        guard own.role != other.role else { return state }
+        return (try? drawing(of: state, for: Device(1, role: own.role, own.client))) ?? state
     }
 }
 

@@ -43,7 +43,7 @@ extension CleanLogin {
 
         private func logOut(_ navigator: inout Navigator) {
             navigator.defaults["isLoggedIn"] = nil
-            navigator.rotateToken()
+            navigator.rotateToken(endingOthers: true)
             navigator.signOut()
         }
     }
@@ -72,7 +72,7 @@ extension CleanLogin {
             case .login(let email, let password):
                 let viewModel = LoginViewModel(useCase: try navigator.resolve())
                 try await viewModel.logIn(email: email, password: password, from: navigator.address) {
-                    navigator.rotateToken()
+                    navigator.rotateToken(endingOthers: true)
                     navigator.signIn(user: AccountName(email)?.text ?? email)
                     navigator.finish()
                 } onLoginFailure: { alert in

@@ -1,7 +1,8 @@
 public import Coordinators
 
 /// An airport's check-in, which strangers use one after the other: work that takes time and may fail, seats that are held
-/// until a time, a payment that another system reports.
+/// until a time, a payment that another system reports. A passenger may go on with a phone, and a board may show what the
+/// terminal does.
 public enum Kiosk {
     public static func app(airline: any Airline, terminal: any CardTerminal) -> App {
         var dependencies = Dependencies()
@@ -13,6 +14,7 @@ public enum Kiosk {
                 BookingCoordinator.self, SeatCoordinator.self, BagsCoordinator.self, UpsellCoordinator.self,
                 PaymentCoordinator.self, BoardingCoordinator.self,
             ], shared: [CheckIn.self, Language.self], dependencies: dependencies,
+            roles: [.terminal, .phone, .board],
             words: { phrase, language in language == "de" ? german(phrase) : nil })
     }
 
@@ -22,9 +24,19 @@ public enum Kiosk {
         case .cancel: "Abbrechen"
         case .fault(.minLength, let bound?), .fault(.maxLength, let bound?): "Es müssen \(bound) Zeichen sein."
         case .problem("event-not-accepted"): "Das geht gerade nicht."
+        case .notForRole("phone"), .notForRole("board"): "Das geht nur am Automaten."
         default: nil
         }
     }
+}
+
+extension DeviceRole {
+    /// The only one that lets others join: a board, with a code that whoever sets it up asks for.
+    fileprivate static let terminal = DeviceRole("terminal", gives: ["board"])
+    /// Of the passenger who checks in.
+    fileprivate static let phone = DeviceRole("phone", mayEndOthers: false)
+    /// Shows the check-in to those who wait.
+    fileprivate static let board = DeviceRole("board", mayAct: false)
 }
 
 extension Kiosk {
@@ -57,6 +69,13 @@ extension Kiosk {
 
         enum Event: NavigationEvent, CaseIterable {
             case begin, changeLanguage, callOperator, startOver, continueOnPhone
+
+            var roles: [DeviceRole] {
+                switch self {
+                case .begin, .changeLanguage, .continueOnPhone: [.terminal]
+                case .callOperator, .startOver: []
+                }
+            }
         }
 
         /// What an unfinished check-in has reserved is given back.
@@ -99,6 +118,7 @@ extension Kiosk {
             switch event {
             case .begin:
                 // The phones of earlier passengers have nothing to do with this check-in.
+                for device in navigator.devices where device.role == .phone { navigator.revokeDevice(device.number) }
                 navigator.rotateToken()
                 begin(BookingCoordinator(), &navigator)
             case .changeLanguage: navigator.shared[Language.self].toggle()
@@ -106,12 +126,12 @@ extension Kiosk {
                 navigator.alert(Alert(navigator.say("Somebody is coming to help you", "Wir kommen und helfen Ihnen")))
             case .startOver: startOver(&navigator)
             // The terminal shows the code, which only its own answer has.
-            case .continueOnPhone: navigator.requestPairingCode(label: "phone")
+            case .continueOnPhone: navigator.requestPairingCode(label: "phone", role: .phone)
             }
         }
 
         func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) {
-            guard navigator.shared[CheckIn.self].booking != nil else { return }
+            guard device.role == .phone, navigator.shared[CheckIn.self].booking != nil else { return }
             navigator.alert(Alert(navigator.say("Please go on with your phone", "Bitte auf dem Handy weiter")))
         }
 

@@ -36,6 +36,7 @@ extension Shop {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
+            screen.title = context.client.language == "de" ? "Suche" : "Search"
             screen.params["text"] = .string(text)
             screen.events = ["search"]
             screen.rows = products.map {

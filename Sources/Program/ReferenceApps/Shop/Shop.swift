@@ -1,7 +1,7 @@
 public import Coordinators
 
 /// Everything at once: tabs, links, a search as the user types, a sign-in in between, a full-screen checkout with a
-/// payment and a result, a sign-out from anywhere.
+/// payment and a result, a sign-out from anywhere. An agent may join the customer, with a code and in another language.
 public enum Shop {
     /// - Parameter repository: where the accounts are stored.
     public static func app(
@@ -16,14 +16,34 @@ public enum Shop {
                 TabCoordinator.self, HomeCoordinator.self, SearchCoordinator.self, SignInCoordinator.self,
                 CheckoutCoordinator.self,
             ], shared: [Cart.self, Membership.self, Orders.self], dependencies: dependencies,
-            origins: ["https://shop.example.com"], endsForks: true)
+            origins: ["https://shop.example.com"], endsForks: true, roles: [.customer, .agent],
+            words: { phrase, language in language == "de" ? german(phrase) : nil })
     }
+
+    private static func german(_ phrase: Phrase) -> String? {
+        switch phrase {
+        case .event(.back): "Zurück"
+        case .cancel: "Abbrechen"
+        case .notForRole("customer"): "Das kann nur ein Berater."
+        case .notForRole("agent"): "Das kann nur der Kunde."
+        default: nil
+        }
+    }
+}
+
+extension DeviceRole {
+    /// Whose cart it is. Lets an agent join.
+    static let customer = DeviceRole("customer", gives: ["agent"])
+    /// Helps with the cart, and pays nothing.
+    static let agent = DeviceRole("agent", mayEndOthers: false)
 }
 
 extension Shop {
     /// What the user is about to buy.
     struct Cart: SharedState {
         var items: [Int] = []
+        /// What an agent has taken off, in percent.
+        var discount: Int?
     }
 
     /// Whether the user is signed in.
@@ -38,9 +58,13 @@ extension Shop {
         var paid: [CheckoutCoordinator.Order] = []
     }
 
-    /// Ends all flows when the user signs out, on whatever screen, and replaces the token.
+    /// Ends all flows when the user signs out, on whatever screen, and replaces the token. An agent leaves from everywhere.
     struct AppCoordinator: Coordinator {
-        enum Event: NavigationEvent, CaseIterable { case signOut }
+        enum Event: NavigationEvent, CaseIterable {
+            case signOut, leave
+
+            var roles: [DeviceRole] { self == .leave ? [.agent] : [.customer] }
+        }
 
         static let everywhere = Event.allCases
 
@@ -49,16 +73,18 @@ extension Shop {
         }
 
         func isEnabled(_ event: Event, in context: NavigationContext) -> Bool {
-            context.shared[Membership.self].isSignedIn
+            event == .leave || context.shared[Membership.self].isSignedIn
         }
 
         func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
+            case .leave:
+                if let device = navigator.device { navigator.revokeDevice(device.number) }
             case .signOut:
                 navigator.shared[Membership.self].isSignedIn = false
-                navigator.shared[Cart.self].items = []
+                navigator.shared[Cart.self] = Cart()
                 navigator.shared[Orders.self].paid = []
-                navigator.rotateToken()
+                navigator.rotateToken(endingOthers: true)
                 navigator.signOut()
                 navigator.endChildren()
                 navigator.start(TabCoordinator())
@@ -75,10 +101,20 @@ extension Shop {
 
         struct CartScreen: ScreenParameters {
             let items: [Int]
-            static let example = CartScreen(items: [42])
+            /// In percent.
+            var discount: Int?
+            static let example = CartScreen(items: [42], discount: 10)
         }
 
-        enum Event: NavigationEvent, CaseIterable { case checkout }
+        enum Event: NavigationEvent {
+            case checkout
+            case discount(percent: Int)
+            static let examples: [Event] = [.checkout, .discount(percent: 10)]
+
+            var fields: [Field] { isDiscount ? [Field("percent", minimum: 1, maximum: 50)] : [] }
+            var roles: [DeviceRole] { isDiscount ? [.agent] : [.customer] }
+            private var isDiscount: Bool { if case .discount = self { true } else { false } }
+        }
 
         /// A checkout that waits for the sign-in.
         private var wantsCheckout = false
@@ -89,7 +125,7 @@ extension Shop {
 
         private func tabs(withOrders: Bool) -> [Tab] {
             let cart = Screen(
-                "cart", title: "Cart", events: [Control(role: .primary, sends: Event.checkout)],
+                "cart", title: "Cart", events: [Control(role: .primary, sends: Event.checkout), "discount"],
                 link: TabCoordinator.cartLink, hasContent: true)
             let orders = Tab("orders", title: "Orders", icon: "list", Screen("orders", title: "Orders", events: []))
             return [
@@ -100,16 +136,33 @@ extension Shop {
         }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
-            let items = context.shared[Cart.self].items
+            let cart = context.shared[Cart.self]
             switch screen.name {
-            case "cart": screen.params["items"] = .array(items.map { .integer($0) })
+            case "cart":
+                screen.title = context.say("Cart", german: "Warenkorb")
+                screen.params["items"] = .array(cart.items.map { .integer($0) })
+                screen.params["discount"] = cart.discount.map { .integer($0) }
             case "orders":
+                screen.title = context.say("Orders", german: "Bestellungen")
                 screen.rows = context.shared[Orders.self].paid.map { order in
-                    Row(order.items.count == 1 ? "1 item" : "\(order.items.count) items", detail: order.address.street)
+                    let count = order.items.count
+                    let english = count == 1 ? "1 item" : "\(count) items"
+                    return Row(context.say(english, german: "\(count) Artikel"), detail: order.address.street)
                 }
             default: break
             }
-            screen.tabs["cart"]?.badge = items.isEmpty ? nil : String(items.count)
+            screen.tabs["home"]?.title = context.say("Home", german: "Start")
+            screen.tabs["search"]?.title = context.say("Search", german: "Suche")
+            screen.tabs["cart"]?.title = context.say("Cart", german: "Warenkorb")
+            screen.tabs["orders"]?.title = context.say("Orders", german: "Bestellungen")
+            screen.tabs["cart"]?.badge = cart.items.isEmpty ? nil : String(cart.items.count)
+        }
+
+        func title(of event: Event, in context: NavigationContext) -> String {
+            switch event {
+            case .checkout: context.say("Checkout", german: "Zur Kasse")
+            case .discount: context.say("Discount", german: "Rabatt")
+            }
         }
 
         /// What is in the cart, with names and prices: the session itself keeps the numbers only.
@@ -123,6 +176,7 @@ extension Shop {
 
         mutating func handle(_ event: Event, _ navigator: inout Navigator) {
             switch event {
+            case .discount(let percent): navigator.shared[Cart.self].discount = percent
             case .checkout:
                 wantsCheckout = !navigator.shared[Membership.self].isSignedIn
                 wantsCheckout ? navigator.present(SignInCoordinator(), detent: .medium) : checkOut(&navigator)
@@ -144,7 +198,7 @@ extension Shop {
             _ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator
         ) {
             guard let order = value as? CheckoutCoordinator.Order else { return }
-            navigator.shared[Cart.self].items = []
+            navigator.shared[Cart.self] = Cart()
             navigator.shared[Orders.self].paid.append(order)
             navigator.setTabs(tabs(withOrders: true))
         }
@@ -243,6 +297,16 @@ extension Shop {
             }
         }
 
+        func render(_ screen: inout Screen, in context: NavigationContext) {
+            switch screen.name {
+            case "home": screen.title = context.say("Home", german: "Start")
+            case "product":
+                let id = screen.params["id"]?.integer ?? 0
+                screen.title = context.say("Product \(id)", german: "Produkt \(id)")
+            default: screen.title = context.say("Not found", german: "Nicht gefunden")
+            }
+        }
+
         /// Names and prices are the shop's: they are never part of the session.
         func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
             let catalog = try context.resolve((any Catalog).self)
@@ -295,6 +359,7 @@ extension Shop {
             case submit(email: String, password: Secret)
             static let examples: [Event] = [.submit(email: "ann@example.com", password: "correct horse")]
             var title: String { "Sign in" }
+            var roles: [DeviceRole] { [.customer] }
             var fields: [Field] { [Field("email", "E-mail", format: .email), Field("password", minLength: 1)] }
         }
 
@@ -307,7 +372,7 @@ extension Shop {
             case .submit(let email, let password):
                 let viewModel = LoginViewModel(useCase: try navigator.resolve())
                 try await viewModel.logIn(email: email, password: password, from: navigator.address) {
-                    navigator.rotateToken()
+                    navigator.rotateToken(endingOthers: true)
                     navigator.signIn(user: AccountName(email)?.text ?? email)
                     navigator.finish()
                 } onLoginFailure: { alert in
@@ -329,6 +394,7 @@ extension Good {
             items.append(good.map { .object($0.summary) } ?? ["id": .integer(id), "title": "Product \(id)"])
             total += good?.price ?? 0
         }
+        total -= total * (context.shared[Shop.Cart.self].discount ?? 0) / 100
         return items.isEmpty ? [:] : ["items": .array(items), "total": .string(text(ofPrice: total))]
     }
 
@@ -336,4 +402,9 @@ extension Good {
     fileprivate var summary: JSONObject {
         ["id": .integer(id), "title": .string(title), "price": .string(priceText)]
     }
+}
+
+extension SessionContext {
+    /// Says the same in the client's language.
+    fileprivate func say(_ english: String, german: String) -> String { client.language == "de" ? german : english }
 }

@@ -3,7 +3,7 @@
 /// They use only what PostgreSQL's relatives have, too: no sequences, triggers, enumerations or advisory locks.
 enum Schema {
     /// The version that this program writes.
-    static let version = 1
+    static let version = 2
     /// The oldest program that can work with tables of this version, by its own `version`.
     static let leastReader = 1
 
@@ -79,6 +79,8 @@ enum Schema {
           used bigint, key text
         );
         CREATE INDEX IF NOT EXISTS pairings_by_issuer ON pairings (issuer);
+        -- Since schema 2: the name of the role that the device gets. A server of schema 1 gives none.
+        ALTER TABLE pairings ADD COLUMN IF NOT EXISTS role text;
 
         UPDATE store SET value = '\(version)' WHERE name = 'schema' AND value::bigint < \(version);
         UPDATE store SET value = '\(leastReader)' WHERE name = 'least_reader' AND value::bigint < \(leastReader);

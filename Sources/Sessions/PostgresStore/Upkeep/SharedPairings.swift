@@ -15,7 +15,7 @@ final class SharedPairings: PairingStore {
     func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError) {
         let values: [PostgresValue] = [
             .bytes(code.bytes), .bytes(pairing.issuer.bytes), .text(pairing.session.text), .text(pairing.label),
-            .integer(pairing.expiresAt.pairingTime), .integer(now.pairingTime),
+            .integer(pairing.expiresAt.pairingTime), .integer(now.pairingTime), .text(pairing.role),
         ]
         let count = try await run { link throws(PostgresError) in
             try link.run(SharedPairings.opening, values, within: .seconds(2)).count
@@ -39,7 +39,7 @@ final class SharedPairings: PairingStore {
         let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
         let (pairing, wait) = try await run { link throws(PostgresError) -> (Pairing?, Int) in
             let rows = try link.run(SharedPairings.search, values, within: .seconds(2))
-            return (SharedPairings.pairing(rows), rows.integer(0, 4) ?? 0)
+            return (SharedPairings.pairing(rows), rows.integer(0, 5) ?? 0)
         }
         if let pairing { return pairing }
         if wait > 0 { throw .tooManyTries(retryAfter: (wait + 999) / 1000) }
@@ -78,7 +78,7 @@ final class SharedPairings: PairingStore {
             let session = rows.text(0, 1).flatMap({ SessionID($0) }), let expires = rows.integer(0, 3)
         else { return nil }
         return Pairing(
-            session: session, issuer: issuer, label: rows.text(0, 2),
+            session: session, issuer: issuer, label: rows.text(0, 2), role: rows.text(0, 4),
             expiresAt: Date(timeIntervalSince1970: TimeInterval(expires) / 1000))
     }
 
@@ -89,7 +89,7 @@ final class SharedPairings: PairingStore {
         WITH o AS (
           DELETE FROM pairings
           WHERE code <> $1 AND (used IS NULL AND expires <= $6 OR used <= $6 - 600000))
-        INSERT INTO pairings (code, issuer, session, label, expires) SELECT $1, $2, $3, $4, $5
+        INSERT INTO pairings (code, issuer, session, label, expires, role) SELECT $1, $2, $3, $4, $5, $7
         WHERE (SELECT count(*) FROM pairings WHERE used IS NULL AND expires > $6 AND issuer <> $2) < 256
         ON CONFLICT (code) DO UPDATE SET expires = excluded.expires
         RETURNING code
@@ -114,14 +114,14 @@ final class SharedPairings: PairingStore {
           SELECT next, next - now + 857 - 60000 AS wait FROM (
             SELECT now, CASE WHEN due > now + 60000 THEN now ELSE greatest(due, now) END AS next FROM c) x),
         r AS (
-          SELECT issuer, session, label, expires FROM pairings WHERE code = $1 AND key = $2 AND used > $3 - 600000),
+          SELECT issuer, session, label, expires, role FROM pairings WHERE code = $1 AND key = $2 AND used > $3 - 600000),
         p AS (
-          SELECT issuer, session, label, expires FROM pairings, d
+          SELECT issuer, session, label, expires, role FROM pairings, d
           WHERE code = $1 AND used IS NULL AND expires > $3 AND d.wait <= 0 AND NOT EXISTS (SELECT FROM r)),
         u AS (
           UPDATE store s SET value = (d.next + 857)::text FROM d
           WHERE s.name = 'pairing_tries' AND d.wait <= 0 AND NOT EXISTS (SELECT FROM r) AND NOT EXISTS (SELECT FROM p))
-        SELECT x.issuer, x.session, x.label, x.expires, (SELECT wait FROM d)
+        SELECT x.issuer, x.session, x.label, x.expires, x.role, (SELECT wait FROM d)
         FROM (VALUES (1)) AS one(row) LEFT JOIN (SELECT * FROM r UNION ALL SELECT * FROM p) x ON true
         """)
 

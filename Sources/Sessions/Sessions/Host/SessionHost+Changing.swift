@@ -181,7 +181,8 @@ extension SessionError {
         switch self {
         case .unauthorized, .tokenReplaced, .tokenRevoked, .ended, .expired, .unknownScreen, .unknownVersion,
             .unknownToken, .lastToken,
-            .tooManyTokens, .unknownCode, .keyReused, .keyWithdrawn, .answerForgotten, .stale, .refused:
+            .tooManyTokens, .unknownCode, .unknownRole, .notForRole, .keyReused, .keyWithdrawn, .answerForgotten,
+            .stale, .refused:
             true
         case .unknownApp, .unknownSession, .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyWatchers,
             .noWatcherFree, .tooManySessions, .deadlineExceeded, .notApplied, .storageFull, .damaged, .unknownOutcome,

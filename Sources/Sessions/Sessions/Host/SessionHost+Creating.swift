@@ -46,6 +46,7 @@ extension SessionHost {
     public func fork(
         _ session: AuthorizedSession, version: Int?, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
+        try session.require(\.mayAct)
         guard session.live.app.endsForks else { return try await create(once, from: session, version) }
         // While this holds the turn, the other session cannot end: it has ended before, so that there is no fork, or
         // ends later, and then ends the fork too.

@@ -20,7 +20,8 @@ extension SessionHost {
         let caller = user == nil ? Turns.Caller.ending : .client
         return try await change(session, as: caller, waiting: .max) { (session) async throws(SessionError) in
             let last = try session.current(for: token, at: now())
-            try condition?.check(last.drawn(for: token.flatMap(last.identity.device), of: session.app))
+            try condition?.check(
+                last.drawn(for: token.flatMap { last.identity.device(of: $0, in: session.app) }, of: session.app))
             guard user == nil || last.identity.user == user else { return .unchanged(false) }
             // While this holds the turn, nobody forks the session on this server.
             if session.app.endsForks { try await endForks(of: session.id, after: ending) }

@@ -227,7 +227,7 @@ public final class SessionHost: Sendable {
     ) async throws(SessionError) -> TransitionResult {
         var run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
-        run.origin = origin(of: nil, id, user: user, version: version, once: once)
+        run.origin = origin(id, user: user, version: version, once: once)
         trace(&run, of: id)
         return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
     }
@@ -254,12 +254,26 @@ extension SessionHost {
     ///   - event: `nil` for the first transition of a session, and for one that a new declaration of its app makes.
     ///   - user: who is signed in to the session before.
     ///   - version: the session's version before.
+    /// - Parameter caller: the token of the device that acts.
     func origin(
-        of event: PostedEvent?, _ id: SessionID, user: String?, version: Int, once: IdempotentRequest? = nil,
-        isDryRun: Bool = false
+        of event: PostedEvent?, in state: SessionState, of app: App, by caller: SHA256Digest? = nil,
+        once: IdempotentRequest? = nil, isDryRun: Bool = false
+    ) -> TransitionOrigin {
+        origin(
+            state.id, user: state.identity.user, version: state.version, event, once: once, isDryRun: isDryRun
+        ) {
+            let (identity, devices) = (state.identity, state.identity.devices(with: state.navigation, in: app))
+            let acting = identity.tokens.firstIndex { $0.digest == caller }
+            return (acting.map { devices[$0] }, devices)
+        }
+    }
+
+    func origin(
+        _ id: SessionID, user: String?, version: Int, _ event: PostedEvent? = nil, once: IdempotentRequest? = nil,
+        isDryRun: Bool = false, devices: @escaping TransitionOrigin.Devices = { (nil, []) }
     ) -> TransitionOrigin {
         TransitionOrigin(
-            session: id.text, user: user, isDryRun: isDryRun, directory: HostDirectory(host: self)
+            session: id.text, user: user, isDryRun: isDryRun, directory: HostDirectory(host: self), devices: devices
         ) { [secret = store.secret] in
             let request = once.map { "key \($0.key.text)" } ?? "version \(version)"
             let payload = event?.payload?.description ?? ""

@@ -171,7 +171,7 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
         case .refused(let error, _): self.init(error)
         case .stale: self = .stale
         case .keyReused, .keyWithdrawn, .answerForgotten: self = .keyReused
-        case .tooManyTokens: self = .refused
+        case .tooManyTokens, .notForRole: self = .refused
         case .tooManyWaiting, .tooManyEvents, .tooManyCodeRequests, .tooManyCodes: self = .limited
         case .deadlineExceeded: self = .late
         case .notApplied, .storageFull, .damaged, .unknownOutcome: self = .notStored
@@ -182,7 +182,8 @@ public enum EventOutcome: Int, CaseIterable, Sendable {
     private init(_ error: NavigationError) {
         switch error {
         case .unknownEvent, .unknownSignal, .invalidEvent: self = .invalid
-        case .eventNotAccepted, .payloadNotOffered, .signalNotAccepted, .signalRefused, .answerFirst, .staleScreen,
+        case .eventNotAccepted, .payloadNotOffered, .notForRole, .signalNotAccepted, .signalRefused, .answerFirst,
+            .staleScreen,
             .nothingToGoBack, .unknownLink, .linkNotTaken:
             self = .refused
         case .overloaded: self = .limited

@@ -9,12 +9,16 @@ public struct Pairing: Sendable {
     public let issuer: SHA256Digest
     /// What the other device is to be called.
     public let label: String?
+    /// The name of the other device's role. Without it, the device may choose one that the issuer may give, and otherwise gets
+    /// the issuer's.
+    public let role: String?
     public let expiresAt: Date
 
-    public init(session: SessionID, issuer: SHA256Digest, label: String?, expiresAt: Date) {
+    public init(session: SessionID, issuer: SHA256Digest, label: String?, role: String?, expiresAt: Date) {
         self.session = session
         self.issuer = issuer
         self.label = label
+        self.role = role
         self.expiresAt = expiresAt
     }
 }

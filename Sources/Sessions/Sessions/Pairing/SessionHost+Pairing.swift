@@ -7,12 +7,14 @@ extension SessionHost {
     /// - Parameters:
     ///   - code: as it was typed.
     ///   - label: what the device calls itself; used only if no label was given when the code was opened.
+    ///   - role: the name of the role that it asks for, see `Pairing.role`.
     ///   - client: what it says about itself.
     ///   - once: if given, the token is derived from the key, so that the same request gets it again for ten minutes,
     ///     unless the codes are in this process's memory and it is restarted.
-    /// - Throws: `unknownCode`, `tooManyTries`, `tooManyTokens`.
+    /// - Throws: `unknownCode`, `tooManyTries`, `tooManyTokens`, `unknownRole`.
     public func pair(
-        _ code: String, label: String? = nil, client: ClientInfo? = nil, once: IdempotentRequest? = nil
+        _ code: String, label: String? = nil, role: String? = nil, client: ClientInfo? = nil,
+        once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
         // A text that cannot be a code does not count as a guess.
         guard let digest = PairingCode(typed: code)?.digest(store.secret) else { throw .unknownCode }
@@ -22,7 +24,7 @@ extension SessionHost {
         do throws(SessionError) {
             let session = try await inMemory(pairing.session, for: nil)
             paired = try await change(session) { (session) async throws(SessionError) in
-                try await attempt(digest, pairing, label, client, with: session, once: once, &claim)
+                try await attempt(digest, pairing, label, role, client, with: session, once: once, &claim)
             }
         } catch {
             switch error {
@@ -38,6 +40,22 @@ extension SessionHost {
         }
         if !paired.outcome.endings.isEmpty { try await carryOutEndings(of: paired.outcome, for: paired.id) }
         return paired
+    }
+
+    /// The role that a device gets, which may have asked for one.
+    private func role(
+        _ asked: String?, with pairing: Pairing, _ issuer: AccessToken, _ state: SessionState, of app: App
+    ) throws(SessionError) -> DeviceRole? {
+        if let role = pairing.role {
+            guard asked == nil || asked == role else { throw .unknownRole }
+            return app.role(role)
+        }
+        let own = issuer.client == nil ? state.navigation.role : app.role(issuer.role)
+        guard let asked else { return own }
+        guard let role = app.roles.first(where: { $0.name == asked }), own?.mayGive(asked) == true else {
+            throw .unknownRole
+        }
+        return role
     }
 
     /// How a request got the right to use a code.
@@ -60,8 +78,8 @@ extension SessionHost {
     }
 
     private func attempt(
-        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, _ client: ClientInfo?, with session: Session,
-        once: IdempotentRequest?, _ claim: inout CodeClaim?
+        _ code: SHA256Digest, _ pairing: Pairing, _ label: String?, _ role: String?, _ client: ClientInfo?,
+        with session: Session, once: IdempotentRequest?, _ claim: inout CodeClaim?
     ) async throws(SessionError) -> Attempt<CreatedSession> {
         if let once, session.mayHaveAnswered(once.key.digest),
             let answer = try await answer(to: once.key.digest, of: session.id)
@@ -71,19 +89,20 @@ extension SessionHost {
         let now = now()
         let before = try session.current(for: nil, at: now)
         // The token that asked for the code may have been revoked or replaced since.
-        guard before.identity.isOpen(to: pairing.issuer) else { throw .unknownCode }
+        guard let issuer = before.identity.access(of: pairing.issuer) else { throw .unknownCode }
         guard before.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
+        let given = try self.role(role, with: pairing, issuer, before, of: session.app)
         if claim == nil { claim = try await self.claim(code, once, at: now) }
         let version = before.version + 1
         let token = once?.key.token(version: version, of: session.id, secret: store.secret) ?? .random()
-        let identity = before.identity.adding(
-            token.digest, label: pairing.label ?? label, client: client ?? .none, beside: before.navigation.client,
-            at: now, from: version)
-        let device = PairedDevice(label: pairing.label ?? label, client: client, pairedAt: now)
+        let device = PairedDevice(
+            before.identity.nextNumber, label: pairing.label ?? label, role: given, client: client, pairedAt: now)
+        let identity = before.identity.adding(token.digest, of: device, beside: before.navigation, from: version)
         let applied = await told(
             of: device, revised(before, as: identity, BuiltInEvent.tokenAddition, at: now, of: session.app),
             after: before, at: now, session)
-        let drawn = try applied.state.drawn(for: identity.device(of: token.digest), of: session.app)
+        let drawn = try applied.state.drawn(
+            for: applied.state.identity.device(of: token.digest, in: session.app), of: session.app)
         let shown = AppliedEvent(state: drawn, transition: applied.transition)
         let answer = once?.stored(shown)
         guard try await commit(applied, after: before, at: now, keeping: answer, of: session) else { return .outdated }
@@ -103,7 +122,7 @@ extension SessionHost {
             let result = try await transition(.pairing(device), on: before, of: session, at: now, showsErrors: true)
             guard let result else { return silent }
             let paired = silent.state.identity
-            let identity = result.transition.userChange.map { paired.with(user: $0.user) } ?? paired
+            let identity = paired.after(result.transition) ?? paired
             return AppliedEvent(
                 state: before.next(result.state, as: identity, expiresAt: silent.state.expiresAt),
                 transition: result.transition)

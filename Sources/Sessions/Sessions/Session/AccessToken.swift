@@ -22,13 +22,15 @@ public final class AccessToken: Sendable {
     public let firstVersion: Int
     /// What the device says about itself; `nil` if the session never had another device: then its state has it.
     let client: ClientInfo?
+    /// The name of its role; `nil` for that of the device that opened the session, or if `client` is `nil`.
+    let role: String?
     /// Seconds since 1970.
     private let lastUse: Atomic<Int>
 
     /// - Parameter usedAt: `nil` if it has not been used since it was made.
     init(
         number: Int = 1, _ digest: SHA256Digest, label: String? = nil, createdAt: Date, usedAt: Date? = nil,
-        firstVersion: Int = 1, client: ClientInfo? = nil
+        firstVersion: Int = 1, client: ClientInfo? = nil, role: String? = nil
     ) {
         self.number = number
         self.digest = digest
@@ -36,6 +38,7 @@ public final class AccessToken: Sendable {
         self.createdAt = createdAt.bounded.wholeSeconds
         self.firstVersion = firstVersion
         self.client = client
+        self.role = role
         self.lastUse = Atomic((usedAt ?? createdAt).seconds)
     }
 
@@ -64,14 +67,14 @@ extension AccessToken {
     func with(_ digest: SHA256Digest?, at now: Date, from version: Int) -> AccessToken {
         AccessToken(
             number: number, digest ?? self.digest, label: label, createdAt: digest == nil ? createdAt : now,
-            usedAt: digest == nil ? usedAt : now, firstVersion: version, client: client)
+            usedAt: digest == nil ? usedAt : now, firstVersion: version, client: client, role: role)
     }
 
     /// The same device, which says something else about itself.
-    func with(_ client: ClientInfo) -> AccessToken {
+    func with(_ client: ClientInfo, role: String?) -> AccessToken {
         AccessToken(
             number: number, digest, label: label, createdAt: createdAt, usedAt: usedAt, firstVersion: firstVersion,
-            client: client)
+            client: client, role: role)
     }
 }
 
@@ -80,7 +83,7 @@ extension AccessToken: Equatable {
     public static func == (left: AccessToken, right: AccessToken) -> Bool {
         left.number == right.number && left.digest == right.digest && left.label == right.label
             && left.createdAt == right.createdAt && left.firstVersion == right.firstVersion
-            && left.client == right.client
+            && left.client == right.client && left.role == right.role
     }
 }
 
@@ -95,6 +98,7 @@ extension AccessToken {
             writer.member("usedAt", usedAt.milliseconds)
             writer.member("firstVersion", ifAny: firstVersion > 1 ? firstVersion : nil)
             writer.member("client", ifAny: client?.values)
+            writer.member("role", ifAny: role)
         }
     }
 
@@ -107,7 +111,8 @@ extension AccessToken {
         self.init(
             number: try json.version("number"), try json.digest("token"), label: label,
             createdAt: try json.time("createdAt"), usedAt: try json.time("usedAt"),
-            firstVersion: json["firstVersion"] == nil ? 1 : try json.version("firstVersion"), client: client)
+            firstVersion: json["firstVersion"] == nil ? 1 : try json.version("firstVersion"), client: client,
+            role: json["role"] == nil ? nil : try json.part("role"))
     }
 }
 

@@ -33,7 +33,7 @@ public struct AuthorizedSession: Sendable {
 
     /// A state as the caller's device sees it.
     func drawn(_ state: SessionState) throws(SessionError) -> SessionState {
-        try state.drawn(for: isOperator ? nil : state.identity.device(of: token), of: live.app)
+        try state.drawn(for: device(in: state), of: live.app)
     }
 
     /// Applies one event, whole or not at all. It is committed when this returns.
@@ -79,8 +79,9 @@ public struct AuthorizedSession: Sendable {
         if let request = applied.transition.pairingRequest {
             applied = try await with(code: request, applied, at: now, once: once)
         }
+        let shown = try shown(applied)
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
-        let answer = applied.asksFirst ? nil : once?.stored(applied, for: token)
+        let answer = applied.asksFirst ? nil : once?.stored(shown, for: token)
         let hasChange = applied.state.version != before.version || answer != nil
         if hasChange {
             do throws(SessionError) {
@@ -92,8 +93,8 @@ public struct AuthorizedSession: Sendable {
             }
         }
         if let pairing = applied.pairing { await give(pairing, to: applied.token?.digest ?? token) }
-        guard hasChange else { return .unchanged(.applied(applied)) }
-        guard let answer else { return .committed(.applied(applied)) }
+        guard hasChange else { return .unchanged(.applied(shown)) }
+        guard let answer else { return .committed(.applied(shown)) }
         return .committed(
             .answered(
                 answer, generation: before.stamp.generation, token: applied.token, pairing: applied.pairing))
@@ -107,7 +108,7 @@ public struct AuthorizedSession: Sendable {
         try live.admitCode(at: now)
         let (state, token) = (applied.state, applied.token)
         let code = once?.key.code(version: state.version, of: id, secret: host.store.secret) ?? .random()
-        let pairing = try await open(code, for: token?.digest ?? self.token, of: state, label: request.label, at: now)
+        let pairing = try await open(code, for: token?.digest ?? self.token, of: state, request, at: now)
         return AppliedEvent(
             state: state, transition: applied.transition, token: token, pairing: pairing,
             asksFirst: applied.asksFirst)
@@ -130,10 +131,20 @@ public struct AuthorizedSession: Sendable {
             result.state != drawn.navigation || identity != nil
                 || host.settings.isWorthCommitting(expiresAt, after: before.expiresAt, of: live.app)
         else { return AppliedEvent(state: drawn, transition: result.transition) }
+        // What a device says about itself that only looks is its own: the state stays drawn for who acted.
+        let onlyLooks = drawn.navigation.role?.mayAct == false
         let state = before.next(
-            result.state, as: identity ?? before.identity.withLastUses(), expiresAt: expiresAt)
+            onlyLooks ? before.navigation : result.state, as: identity ?? before.identity.withLastUses(),
+            expiresAt: expiresAt)
         return AppliedEvent(
             state: state, transition: result.transition, token: token, asksFirst: result.asksFirst)
+    }
+
+    /// What the caller gets of an event: a device that only looks, its own drawing of the state.
+    private func shown(_ applied: AppliedEvent) throws(SessionError) -> AppliedEvent {
+        guard let device = device(in: applied.state), device.role?.mayAct == false else { return applied }
+        return AppliedEvent(
+            state: try applied.state.drawn(for: device, of: live.app), transition: applied.transition)
     }
 
     private func transition(
@@ -178,7 +189,7 @@ public struct AuthorizedSession: Sendable {
             throw .refused(error, state: state)
         }
         run.origin = host.origin(
-            of: event, id, user: state.identity.user, version: state.version, once: once, isDryRun: isDryRun)
+            of: event, in: state, of: live.app, by: isOperator ? nil : token, once: once, isDryRun: isDryRun)
         host.trace(&run, of: id)
         let coordinator = host.measures.events == nil ? nil : run.recipient
         return .running(RunningTransition(run), coordinator: coordinator)
@@ -186,11 +197,18 @@ public struct AuthorizedSession: Sendable {
 
     /// The caller's device; `nil` for the operator, who acts as the device that acted last.
     private func device(in state: SessionState) -> Device? {
-        isOperator ? nil : state.identity.device(of: token)
+        isOperator ? nil : state.identity.device(of: token, in: live.app)
+    }
+
+    /// Requires that the role of the caller's device, which never changes, gives it a right.
+    func require(_ hasRight: (DeviceRole) -> Bool) throws(SessionError) {
+        let state = try committed(at: host.now())
+        guard !isOperator, let role = device(in: state)?.role ?? state.navigation.role, !hasRight(role) else { return }
+        throw .notForRole(role.name)
     }
 
     /// The caller's device, as it is now.
-    var device: Device? { isOperator ? nil : live.identity.device(of: token) }
+    var device: Device? { isOperator ? nil : live.identity.device(of: token, in: live.app) }
 
     /// The answer to a request that was already carried out. It is found before the caller's token is looked at, which may
     /// be the one that the request has replaced while this waited; `replay` looks at it.
@@ -238,7 +256,8 @@ public struct AuthorizedSession: Sendable {
     ///
     /// - Returns: the answer to the event if it was carried out before; `nil` if the key is withdrawn.
     public func withdraw(_ key: RequestKey) async throws(SessionError) -> Outcome? {
-        try await answer(to: key, withdrawing: true)
+        try require(\.mayAct)
+        return try await answer(to: key, withdrawing: true)
     }
 
     private func answer(to key: RequestKey, withdrawing: Bool) async throws(SessionError) -> Outcome? {
@@ -304,6 +323,8 @@ public struct AuthorizedSession: Sendable {
     /// Ends the session, and its forks if its app sets `endsForks`. A tombstone is kept for
     /// `SessionSettings.tombstoneLifetime`.
     public func end(if condition: VersionCondition? = nil) async throws(SessionError) {
+        // Whose session it is alone, may always end it.
+        if try committed(at: host.now()).identity.tokens.count > 1 { try require(\.mayEndOthers) }
         try await host.end(live, for: isOperator ? nil : token, if: condition)
     }
 
@@ -333,26 +354,38 @@ extension AuthorizedSession {
         return (identity.tokens, own.number)
     }
 
+    /// The devices that have the session's tokens, in the same order.
+    public func devices() throws(SessionError) -> [Device] {
+        let state = try committed(at: host.now())
+        return state.identity.devices(with: state.navigation, in: live.app)
+    }
+
     /// A code for another device. An earlier one that was given out for the same token is worthless from then on.
     ///
-    /// - Parameter label: what the device is to be called; see `AccessToken.isLabel`.
-    public func openPairing(label: String?) async throws(SessionError) -> OpenPairing {
+    /// - Parameters:
+    ///   - label: what the device is to be called; see `AccessToken.isLabel`.
+    ///   - role: the name of its role; `nil` if it may choose, see `Pairing.role`.
+    public func openPairing(label: String?, role: String? = nil) async throws(SessionError) -> OpenPairing {
+        if let role, !live.app.roles.contains(where: { $0.name == role }) { throw .unknownRole }
+        try require { $0.mayGive(role) }
         let now = host.now()
         try live.admitCode(at: now)
-        let pairing = try await open(.random(), for: token, of: try committed(at: now), label: label, at: now)
+        let request = PairingRequest(label: label, role: role)
+        let pairing = try await open(.random(), for: token, of: try committed(at: now), request, at: now)
         await give(pairing, to: token)
         return pairing
     }
 
     /// - Parameter issuer: the token that asks for the code.
     private func open(
-        _ code: PairingCode, for issuer: SHA256Digest, of state: SessionState, label: String?, at now: Date
+        _ code: PairingCode, for issuer: SHA256Digest, of state: SessionState, _ request: PairingRequest, at now: Date
     ) async throws(SessionError) -> OpenPairing {
         guard state.identity.tokens.count < AccessToken.limit else { throw .tooManyTokens }
         let expiresAt = now.wholeSeconds + OpenPairing.lifetime
         try await host.pairings.open(
             code.digest(host.store.secret),
-            for: Pairing(session: id, issuer: issuer, label: label, expiresAt: expiresAt), at: now)
+            for: Pairing(session: id, issuer: issuer, label: request.label, role: request.role, expiresAt: expiresAt),
+            at: now)
         return OpenPairing(code: code, expiresAt: expiresAt)
     }
 
@@ -375,6 +408,7 @@ extension AuthorizedSession {
     public func revokeToken(
         _ number: Int, if condition: VersionCondition? = nil
     ) async throws(SessionError) -> SessionState {
+        if try tokens().own != number { try require(\.mayEndOthers) }
         try live.admit(host.eventRate, at: host.now())
         let revoked = try await host.change(live, as: .ending) { (live) async throws(SessionError) in
             let now = host.now()

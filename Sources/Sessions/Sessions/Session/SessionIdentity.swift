@@ -43,7 +43,7 @@ public final class SessionIdentity: Sendable {
         self.user = user
         self.encodedUses = SessionIdentity.uses(of: tokens)
         self.kindsOfDevices = tokens.indices.count(where: { at in
-            !tokens[..<at].contains { $0.client == tokens[at].client }
+            !tokens[..<at].contains { $0.client == tokens[at].client && $0.role == tokens[at].role }
         })
         var writer = JSONWriter()
         writer.member("session", id.text)
@@ -91,10 +91,20 @@ extension SessionIdentity {
     }
 
     /// The device of a token; `nil` if the session's state has what its only device says about itself.
-    package func device(of digest: SHA256Digest) -> Device? {
+    package func device(of digest: SHA256Digest, in app: App) -> Device? {
         guard tokens.count > 1 || tokens[0].client != nil, let token = access(of: digest), let client = token.client
         else { return nil }
-        return Device(token.number, client)
+        return Device(token.number, label: token.label, role: app.role(token.role), client)
+    }
+
+    /// All devices.
+    ///
+    /// - Parameter state: has what the session's only device says about itself.
+    func devices(with state: NavigationState, in app: App) -> [Device] {
+        tokens.map { token in
+            device(of: token.digest, in: app)
+                ?? Device(token.number, label: token.label, role: state.role, state.client)
+        }
     }
 
     /// The first version that any of the tokens gives access to.
@@ -110,11 +120,11 @@ extension SessionIdentity {
 
     /// With another token in place of `digest`. No token gives access to versions before `version` any more.
     ///
-    /// - Parameter revokingOthers: whether the other tokens are removed.
-    func replacing(
-        _ digest: SHA256Digest, with token: SHA256Digest, revokingOthers: Bool, at now: Date, from version: Int
+    /// - Parameter endingOthers: whether the other tokens are removed.
+    private func replacing(
+        _ digest: SHA256Digest, with token: SHA256Digest, endingOthers: Bool, at now: Date, from version: Int
     ) -> SessionIdentity {
-        let kept = revokingOthers ? tokens.filter { $0.digest == digest } : tokens
+        let kept = endingOthers ? tokens.filter { $0.digest == digest } : tokens
         return with(kept.map { $0.with($0.digest == digest ? token : nil, at: now, from: version) })
     }
 
@@ -132,37 +142,45 @@ extension SessionIdentity {
     ) -> SessionIdentity? {
         var identity: SessionIdentity?
         if tokens.count > 1 || tokens[0].client != nil, let known = access(of: caller)?.client, known != client {
-            identity = with(tokens.map { $0.digest == caller ? $0.with(client) : $0 })
+            identity = with(tokens.map { $0.digest == caller ? $0.with(client, role: $0.role) : $0 })
         }
         if let rotation = transition.tokenRotation, let token {
             identity = (identity ?? self).replacing(
-                caller, with: token.digest, revokingOthers: rotation == .revokingOthers, at: now, from: version)
+                caller, with: token.digest, endingOthers: rotation == .endingOthers, at: now, from: version)
         }
-        if let change = transition.userChange, change.user != user {
-            identity = (identity ?? self).with(user: change.user)
-        }
-        return identity
+        return (identity ?? self).after(transition) ?? identity
     }
 
-    /// With another user signed in, or nobody.
-    func with(user: String?) -> SessionIdentity {
-        SessionIdentity(
-            id: id, app: app, tokens: tokens, lastNumber: lastNumber, createdAt: createdAt, origin: origin, user: user)
+    /// After a transition in which no client gets a new token: who is signed in may have changed, and devices may have gone.
+    ///
+    /// - Returns: `nil` if nothing has changed.
+    func after(_ transition: Transition) -> SessionIdentity? {
+        var identity: SessionIdentity?
+        if let change = transition.userChange, change.user != user {
+            identity = SessionIdentity(
+                id: id, app: app, tokens: tokens, lastNumber: lastNumber, createdAt: createdAt, origin: origin,
+                user: change.user)
+        }
+        for number in transition.revokedDevices { identity = (identity ?? self).revoking(number) ?? identity }
+        return identity
     }
 
     /// With one more token, which gives access from `version` on.
     ///
     /// - Parameters:
-    ///   - client: what its device says about itself.
-    ///   - current: what the device that was the only one says about itself.
+    ///   - device: the new one.
+    ///   - current: the state before, which has what the device that was the only one says about itself.
     func adding(
-        _ token: SHA256Digest, label: String?, client: ClientInfo, beside current: ClientInfo, at now: Date,
-        from version: Int
+        _ token: SHA256Digest, of device: PairedDevice, beside current: NavigationState, from version: Int
     ) -> SessionIdentity {
         let added = AccessToken(
-            number: lastNumber + 1, token, label: label, createdAt: now, firstVersion: version, client: client)
-        return with(tokens.map { $0.client == nil ? $0.with(current) : $0 } + [added])
+            number: device.number, token, label: device.label, createdAt: device.pairedAt, firstVersion: version,
+            client: device.client, role: device.role?.name)
+        return with(tokens.map { $0.client == nil ? $0.with(current.client, role: current.role?.name) : $0 } + [added])
     }
+
+    /// That of a device to be added.
+    var nextNumber: Int { lastNumber + 1 }
 
     /// Without the token of that number.
     ///

@@ -43,9 +43,11 @@ public final class SessionState: Sendable {
     }
 
     /// Another drawing of a state.
-    private init(_ state: SessionState, drawnAs navigation: NavigationState, for device: Device) {
+    private init(_ state: SessionState, drawnAs navigation: NavigationState, for device: Device, of app: App) {
         // The same on every server, whichever device looks first.
-        let same = state.identity.tokens.first { state.identity.device(of: $0.digest)?.client == device.client }
+        let same = state.identity.tokens.first { token in
+            state.identity.device(of: token.digest, in: app)?.seesTheSame(as: device) ?? false
+        }
         drawing = same?.number ?? device.number
         identity = state.identity
         stamp = state.stamp
@@ -61,14 +63,14 @@ public final class SessionState: Sendable {
     ///
     /// - Parameter device: `nil` for the one that acted last.
     func drawn(for device: Device?, of app: App) throws(SessionError) -> SessionState {
-        guard let device, device.client != navigation.client else { return self }
+        guard let device, !navigation.isDrawn(for: device) else { return self }
         func known(_ drawings: [SessionState]) -> SessionState? {
-            drawings.first { $0.navigation.client == device.client }
+            drawings.first { $0.navigation.isDrawn(for: device) }
         }
         if let known = drawings.withLock({ known($0) }) { return known }
         let drawn: SessionState
         do throws(NavigationError) {
-            drawn = SessionState(self, drawnAs: try app.drawing(of: navigation, for: device), for: device)
+            drawn = SessionState(self, drawnAs: try app.drawing(of: navigation, for: device), for: device, of: app)
         } catch {
             throw .refused(error, state: self)
         }

@@ -103,7 +103,7 @@ public final class Watch: Sendable {
         var (newest, end) = state.withLock { ($0.newest, $0.end) }
         if end == nil, let newest, newest.state.expiresAt <= host.now() { end = .expired }
         if let token, let stored = newest {
-            newest = try stored.drawn(for: stored.state.identity.device(of: token), of: app)
+            newest = try stored.drawn(for: stored.state.identity.device(of: token, in: app), of: app)
         }
         return (newest, end)
     }

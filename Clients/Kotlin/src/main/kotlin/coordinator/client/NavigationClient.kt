@@ -83,10 +83,16 @@ public class NavigationClient(
         put("client", info.json())
     })
 
-    /** Joins the session of another device, which shows a code. A wrong code is refused with `unknown-code`. */
-    public suspend fun pair(code: String, label: String? = null): Opening = begin("/v1/pairings", buildJsonObject {
+    /**
+     * Joins the session of another device, which shows a code. A wrong code is refused with `unknown-code`. [role] is one of
+     * the app's roles, if the code lets this device choose.
+     */
+    public suspend fun pair(
+        code: String, label: String? = null, role: String? = null,
+    ): Opening = begin("/v1/pairings", buildJsonObject {
         put("code", code)
         label?.let { put("label", it) }
+        role?.let { put("role", it) }
         put("client", info.json())
     })
 

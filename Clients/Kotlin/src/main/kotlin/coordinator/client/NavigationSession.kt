@@ -177,9 +177,10 @@ public class NavigationSession internal constructor(
         return answer.json
     }
 
-    /** Asks for a code with which another device can join. Null if there is none now. */
-    public suspend fun pairingCode(label: String? = null): PairingCode? {
-        val body = JsonObject(label?.let { mapOf("label" to JsonPrimitive(it)) }.orEmpty())
+    /** Asks for a code with which another device can join, in one of the app's roles. Null if there is none now. */
+    public suspend fun pairingCode(label: String? = null, role: String? = null): PairingCode? {
+        val members = listOf("label" to label, "role" to role).filter { it.second != null }
+        val body = JsonObject(members.associate { (name, value) -> name to JsonPrimitive(value) })
         val request = OpenRequest(newKey(), "$path/pairings", body.toString())
         val answer = transport.send("POST", request.path, saved.token, request, "code", settings.deadline)
         return (answer as? Answer.Done)?.json?.let(::PairingCode)

@@ -109,9 +109,11 @@ public data class PairingCode(val code: String, val expiresAt: String) {
     internal constructor(json: JsonObject) : this(json.text("code").orEmpty(), json.text("expiresAt").orEmpty())
 }
 
-/** A device's right to the session. [isOwn] is this one's. */
-public data class Device(val number: Int, val label: String?, val lastUsedAt: String, val isOwn: Boolean) {
+/** A device's right to the session. [role] is null if the app declares no roles; [isOwn] is this one's. */
+public data class Device(
+    val number: Int, val label: String?, val role: String?, val lastUsedAt: String, val isOwn: Boolean,
+) {
     internal constructor(json: JsonObject) : this(
-        json.number("number")?.toInt() ?: 0, json.text("label"), json.text("lastUsedAt").orEmpty(),
-        json.flag("isOwn") ?: false)
+        json.number("number")?.toInt() ?: 0, json.text("label"), json.text("role"),
+        json.text("lastUsedAt").orEmpty(), json.flag("isOwn") ?: false)
 }
