@@ -256,8 +256,7 @@ public struct AuthorizedSession: Sendable {
     ///
     /// - Returns: the answer to the event if it was carried out before; `nil` if the key is withdrawn.
     public func withdraw(_ key: RequestKey) async throws(SessionError) -> Outcome? {
-        try require(\.mayAct)
-        return try await answer(to: key, withdrawing: true)
+        try await answer(to: key, withdrawing: true)
     }
 
     private func answer(to key: RequestKey, withdrawing: Bool) async throws(SessionError) -> Outcome? {
@@ -277,6 +276,7 @@ public struct AuthorizedSession: Sendable {
         if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key) {}) }
         let state = try committed(at: now)
         guard withdrawing, kept == nil else { return .unchanged(nil) }
+        try require(\.mayAct)
         let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
         let withdrawal = StoredAnswer.withdrawal(of: key, in: state)
         let isCommitted = try await host.commit(unchanged, after: state, at: now, keeping: withdrawal, of: live)
