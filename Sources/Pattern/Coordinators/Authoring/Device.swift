@@ -181,6 +181,9 @@ extension NavigationState {
         return !role.mayAct || visible.map { !$0.screen.roles.includes(role) } ?? false
     }
 
+    /// The refusal of what the device that the state is drawn for may not do.
+    var notForRole: NavigationError { .notForRole(role?.name ?? "") }
+
     /// Whether the device that the state is drawn for may press the button: whether it may do anything, and the button's event
     /// is for its role.
     package func mayPress(_ button: AlertButton, of alert: PresentedAlert) -> Bool {

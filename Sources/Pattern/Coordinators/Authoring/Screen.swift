@@ -36,7 +36,12 @@ public struct Screen: Sendable, Equatable {
     public var hasContent: Bool
     /// The roles of the devices that may do something while the user sees the screen, see `App.roles`; the others see it,
     /// too, but may only look. Empty for all.
-    public var roles: [DeviceRole] = []
+    public var roles: [DeviceRole] {
+        get { namedRoles ?? [] }
+        set { namedRoles = newValue.isEmpty ? nil : newValue }
+    }
+    /// `nil` if there are none, because a copy of `nil` costs nothing.
+    private var namedRoles: [DeviceRole]?
     /// How often the content was invalidated while the screen was shown, see `Navigator.invalidateContent`.
     public internal(set) var contentVersion = 0
     /// The labels of the screen's tabs. Filled only in `Coordinator.render`, in `Coordinator.migrate` and in the
@@ -58,7 +63,7 @@ public struct Screen: Sendable, Equatable {
         self.link = link
         self.hidesNavigationBar = hidesNavigationBar
         self.hasContent = hasContent
-        self.roles = roles
+        self.namedRoles = roles.isEmpty ? nil : roles
     }
 
     /// A screen whose events are given as cases of its coordinator's `Event`, so that a misspelt one does not compile.

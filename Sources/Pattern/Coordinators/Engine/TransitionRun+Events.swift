@@ -37,7 +37,7 @@ extension TransitionRun {
     private mutating func route(_ event: PostedEvent) throws(NavigationError) {
         guard let (coordinator, shape) = recipient(of: event) else {
             guard app.hasEvent(event.type) || app.aliases[event.type] != nil else { throw .unknownEvent }
-            if state.isForOthers(event) { throw .notForRole(state.role?.name ?? "") }
+            if state.isForOthers(event.type) { throw state.notForRole }
             throw state.acceptedEvents.contains(event.type) ? .payloadNotOffered : .eventNotAccepted
         }
         let fields = coordinator.type.fields?(coordinator.coordinator, shape.number, state.context)
@@ -63,7 +63,7 @@ extension TransitionRun {
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
         guard state.accepts(event, state.backPlan) else {
-            if state.isOnlyShown { throw .notForRole(state.role?.name ?? "") }
+            if state.isOnlyShown { throw state.notForRole }
             let goesBack = event == .back || event == .backTo || event == .backToRoot
             throw state.alert == nil && goesBack ? .nothingToGoBack : .eventNotAccepted
         }
@@ -210,7 +210,7 @@ extension TransitionRun {
         guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
             throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))
         }
-        if let alert = state.alert, !state.mayPress(button, of: alert) { throw .notForRole(state.role?.name ?? "") }
+        if let alert = state.alert, !state.mayPress(button, of: alert) { throw state.notForRole }
         try press(button)
     }
 

@@ -199,13 +199,13 @@ extension NavigationState {
         }
     }
 
-    /// Whether another role's devices may post the event now, or might if this one's did not only look.
-    func isForOthers(_ event: PostedEvent) -> Bool {
+    /// Whether an event of that name is not accepted because of the device's role.
+    func isForOthers(_ event: String) -> Bool {
         guard let role else { return false }
-        if isOnlyShown { return event.type != BuiltInEvent.describeClient.rawValue }
+        if isOnlyShown { return true }
         guard alert == nil, var next = visible?.coordinator else { return false }
         while let coordinator = self[next] {
-            if let shape = coordinator.type.event(event.type), !shape.roles.includes(role) { return true }
+            if let shape = coordinator.type.event(event), !shape.roles.includes(role) { return true }
             guard let parent = coordinator.parent else { break }
             next = parent
         }

@@ -251,10 +251,8 @@ extension SessionHost {
     /// What the handlers of a transition may know about its request.
     ///
     /// - Parameters:
-    ///   - event: `nil` for the first transition of a session, and for one that a new declaration of its app makes.
-    ///   - user: who is signed in to the session before.
-    ///   - version: the session's version before.
-    /// - Parameter caller: the token of the device that acts.
+    ///   - state: the one before.
+    ///   - caller: the token of the device that acts; `nil` if none does.
     func origin(
         of event: PostedEvent?, in state: SessionState, of app: App, by caller: SHA256Digest? = nil,
         once: IdempotentRequest? = nil, isDryRun: Bool = false
@@ -268,6 +266,11 @@ extension SessionHost {
         }
     }
 
+    /// The same, also of a session's first transition, and of one that a new declaration of its app makes.
+    ///
+    /// - Parameters:
+    ///   - user: who is signed in to the session before.
+    ///   - version: the session's version before.
     func origin(
         _ id: SessionID, user: String?, version: Int, _ event: PostedEvent? = nil, once: IdempotentRequest? = nil,
         isDryRun: Bool = false, devices: @escaping TransitionOrigin.Devices = { (nil, []) }

@@ -79,7 +79,9 @@ public struct AuthorizedSession: Sendable {
         if let request = applied.transition.pairingRequest {
             applied = try await with(code: request, applied, at: now, once: once)
         }
-        let shown = try shown(applied)
+        let shown =
+            drawn.isForOnlooker
+            ? AppliedEvent(state: try self.drawn(applied.state), transition: applied.transition) : applied
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
         let answer = applied.asksFirst ? nil : once?.stored(shown, for: token)
         let hasChange = applied.state.version != before.version || answer != nil
@@ -132,19 +134,11 @@ public struct AuthorizedSession: Sendable {
                 || host.settings.isWorthCommitting(expiresAt, after: before.expiresAt, of: live.app)
         else { return AppliedEvent(state: drawn, transition: result.transition) }
         // What a device says about itself that only looks is its own: the state stays drawn for who acted.
-        let onlyLooks = drawn.navigation.role?.mayAct == false
         let state = before.next(
-            onlyLooks ? before.navigation : result.state, as: identity ?? before.identity.withLastUses(),
+            drawn.isForOnlooker ? before.navigation : result.state, as: identity ?? before.identity.withLastUses(),
             expiresAt: expiresAt)
         return AppliedEvent(
             state: state, transition: result.transition, token: token, asksFirst: result.asksFirst)
-    }
-
-    /// What the caller gets of an event: a device that only looks, its own drawing of the state.
-    private func shown(_ applied: AppliedEvent) throws(SessionError) -> AppliedEvent {
-        guard let device = device(in: applied.state), device.role?.mayAct == false else { return applied }
-        return AppliedEvent(
-            state: try applied.state.drawn(for: device, of: live.app), transition: applied.transition)
     }
 
     private func transition(

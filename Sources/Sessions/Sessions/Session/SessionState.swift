@@ -108,6 +108,8 @@ public final class SessionState: Sendable {
             shownBy: shownBy)
     }
 
+    /// Whether it is drawn for a device that may only look.
+    var isForOnlooker: Bool { navigation.role?.mayAct == false }
     /// 1, 2, 3 … without a gap.
     public var version: Int { stamp.version }
     public var tag: VersionTag { VersionTag(version, generation: stamp.generation, build: shownBy) }
