@@ -109,6 +109,8 @@ interface AlertButton {
     readonly title: string;
     /** `cancel` is what `back` presses; `destructive` is drawn as a warning. */
     readonly role?: "cancel" | "destructive";
+    /** `false` if it is not for the role of this device. */
+    readonly isEnabled?: false;
 }
 /** What `back` would do: `to` is visible then. With `asks` an alert comes first. */
 declare type Back = {

@@ -119,6 +119,7 @@ private struct Presentation: ViewModifier {
             ) {
                 model.tap(.answer(alert, button))
             }
+            .disabled(button.isEnabled == false)
         }
     }
 

@@ -100,12 +100,12 @@ class Console(Page):
     def shows(self, title):
         """The title of the screen in front."""
         found = lambda: self.run("""
-            return [...document.querySelectorAll('.phone .screen:not(.leaving)')]
+            return [...document.querySelectorAll('.left .phone .screen:not(.leaving)')]
                 .at(-1)?.querySelector('h3').innerText""")
         self.until(lambda: f"not at “{title}”, but “{found()}”", lambda: found() == title)
 
     def alert(self, title):
-        found = lambda: self.run("return document.querySelector('.phone [role=alertdialog] h3')?.innerText ?? null")
+        found = lambda: self.run("return document.querySelector('.left .phone [role=alertdialog] h3')?.innerText ?? null")
         self.until(lambda: f"no alert “{title}”, but {found()}", lambda: found() == title)
 
     def row(self, label, value):
@@ -787,6 +787,37 @@ def two_windows():
         other.driver.quit()
 
 
+def devices():
+    """What the other devices see is beside the phone, in their language and with what is for their role, and only to look at."""
+    page.start("shop")
+    id, token = page.id(), page.token()
+    code = call("POST", f"/v1/sessions/{id}/pairings", token, {"role": "agent", "label": "Help desk"})["code"]
+    agent = call("POST", "/v1/pairings", body={"code": code, "client": {"locale": "de"}})["token"]
+    seen = lambda: page.run("""return [...document.querySelectorAll('.devices figure')].map(figure => [
+        ...[...figure.querySelectorAll('figcaption *')].map(part => part.innerText),
+        [...figure.querySelectorAll('.screen:not(.leaving)')].at(-1)?.querySelector('h3').innerText])""")
+    page.until(lambda: f"the agent sees {seen()}", lambda: seen() == [["Help desk · agent · de", "sees “Start”", "Start"]])
+    page.shows("Home")
+    call("POST", f"/v1/sessions/{id}/events", agent, {"type": "selectTab", "payload": {"tab": "cart"}})
+    page.shows("Cart")
+    page.until(lambda: f"the agent sees {seen()}", lambda: seen() == [
+        ["Help desk · agent · de", "sees “Warenkorb”", "Warenkorb"]])
+    assert page.button("Discount", ".devices") is None, "what another device does can be done here"
+    shot("devices", "light")
+    # An operator's phone is that of the device that acted last.
+    page.run("""
+        sessionStorage.removeItem(arguments[0]);
+        sessionStorage.setItem('console operator', JSON.stringify(arguments[1]))""", f"console token {id}", operator)
+    page.driver.refresh()
+    page.says("Read only.", ".banner")
+    page.shows("Warenkorb")
+    page.until(lambda: f"the customer sees {seen()}", lambda: seen() == [["Device 1 · customer", "sees “Cart”", "Cart"]])
+    call("DELETE", f"/v1/sessions/{id}/tokens/2", token)
+    page.until("a revoked device is shown", lambda: not page.run(
+        "return document.querySelector('.devices').checkVisibility()"))
+    page.run("sessionStorage.removeItem('console operator')")
+
+
 def broken():
     """A cut stream, a restart, and a server that is gone: what is drawn stays, with its time."""
     page.start("numbers")
@@ -1115,7 +1146,7 @@ def motion():
 
 faults = []
 walks = {walk.__name__: walk for walk in [
-    first_page, maps, phone_page, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, broken, endings, pages]}
+    first_page, maps, phone_page, tabs, shop, address, numbers, rows, hostile, script, fork, waiting, motion, keyboard, two_windows, devices, broken, endings, pages]}
 chosen = os.environ.get("CONSOLE_WALKS", " ".join(walks)).split()
 (work / "operator").write_text(operator)
 options = ["--console", "--console-token-file", str(work / "operator")]

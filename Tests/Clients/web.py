@@ -637,6 +637,34 @@ def copies():
     assert page.saved()["token"] not in (original["token"], renewed["token"])
 
 
+def devices():
+    """Two windows with one session: a customer who reads English, and an agent who reads German and may do other things."""
+    page.open("shop", "Home")
+    here, saved = page.driver.current_window_handle, page.saved()
+    code = call("POST", f"/v1/sessions/{saved['id']}/pairings", saved["token"], {"role": "agent"})["code"]
+    address = page.run("return location.href.split('#')[0]")
+    page.driver.switch_to.new_window("window")
+    page.size(360, 740)
+    page.driver.get(f"{address}&code={code}&locale=de")
+    page.shows("Start")
+    assert "code" not in page.driver.current_url, page.driver.current_url
+    page.click("Warenkorb", ".tabbar")
+    page.shows("Warenkorb")
+    page.driver.switch_to.window(here)
+    page.shows("Cart")
+    page.click("Home", ".tabbar")
+    page.shows("Home")
+    page.driver.switch_to.window(next(handle for handle in page.driver.window_handles if handle != here))
+    page.shows("Start")
+    page.driver.refresh()
+    page.shows("Start")
+    page.click("Menu")
+    page.click("Leave", ".menu")
+    page.alert("This device has left the session", "A new one begins at the start.")
+    page.driver.close()
+    page.driver.switch_to.window(here)
+
+
 def motion():
     """Screens move unless the user prefers otherwise; keys are enough."""
     page.open("main", "A")
@@ -675,7 +703,7 @@ def widths():
 walks = [shop] if "images" in sys.argv else [
     tabs, lambda: login_home("login-home"), lambda: login_home("login-home-delegate"), list_detail, main, clean_login,
     shop, numbers, kiosk, moves, forms, rows, long_numbers, problems, addresses, copies,
-    motion, widths]
+    devices, motion, widths]
 if "images" in sys.argv:
     page.size(360, 640, scale=2)
 try:

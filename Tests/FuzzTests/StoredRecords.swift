@@ -29,7 +29,7 @@ enum StoredRecords: FuzzTarget {
             let device = PairedDevice(
                 label: "TV", role: DeviceRole("display"), client: try ClientInfo(["locale": "de"]), pairedAt: time)
             let added = identity.adding(SHA256Digest(of: "tv"), of: device, beside: states[0].navigation, from: 3)
-            let shared = added.after(Transition(event: "signIn", userChange: .signIn(user: "ann"))) ?? added
+            let shared = added.after(SessionChanges(userChange: .signIn(user: "ann"))) ?? added
             let sharedEnd = EncodedRecord(endOf: shared, after: 7, at: time, keptUntil: time)
             let ending = StoredAnswer(
                 session: identity.id, key: "key", fingerprint: identity.token, version: 7, body: Array("{}".utf8),

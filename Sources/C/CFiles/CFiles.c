@@ -22,6 +22,9 @@ static const unsigned char Console_console_css[] = {
 static const unsigned char Console_console_html[] = {
 #embed "Console/console.html"
 };
+static const unsigned char Console_devices_js[] = {
+#embed "Console/devices.js"
+};
 static const unsigned char Console_dom_js[] = {
 #embed "Console/dom.js"
 };
@@ -97,6 +100,7 @@ static const struct {
 #ifdef COMPLETE
     {"Console/console.css", {Console_console_css, sizeof Console_console_css}},
     {"Console/console.html", {Console_console_html, sizeof Console_console_html}},
+    {"Console/devices.js", {Console_devices_js, sizeof Console_devices_js}},
     {"Console/dom.js", {Console_dom_js, sizeof Console_dom_js}},
     {"Console/form.js", {Console_form_js, sizeof Console_form_js}},
     {"Console/history.js", {Console_history_js, sizeof Console_history_js}},

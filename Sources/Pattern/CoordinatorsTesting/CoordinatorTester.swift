@@ -189,7 +189,7 @@ public struct CoordinatorTester: Sendable {
         var run = begun
         run.origin = .test(
             session: id, transition: transitionCount + 1, user: user, isDryRun: isDryRun,
-            directory: Directory(sessions: sessions), device: run.isOfEvent ? acting : nil, devices: devices)
+            sessions: sessions, device: run.isOfEvent ? acting : nil, devices: devices)
         return try await run.wholeResult(&findings)
     }
 
@@ -261,12 +261,6 @@ public struct CoordinatorTester: Sendable {
         } catch {
             throw Failure(error, of: type, accepted: [], fileID: fileID, line: line)
         }
-    }
-
-    private struct Directory: SessionDirectory {
-        let sessions: [UserSession]
-
-        func sessions(ofUser user: String) -> [UserSession] { sessions }
     }
 
     /// Posts an event of a coordinator; its secrets arrive unmasked.
@@ -344,17 +338,16 @@ extension CoordinatorTester {
 }
 
 // What a server knows of a session, for handlers that ask for it.
-extension TransitionOrigin {
+extension TransitionOrigin where Self == KnownOrigin {
     /// - Parameter transition: its number in the session, from 1.
     static func test(
         session: String = CoordinatorTester.someID, transition: Int = 1, user: String? = nil, isDryRun: Bool = false,
-        directory: (any SessionDirectory)? = nil, device: Device? = nil, devices: [Device] = []
-    ) -> TransitionOrigin {
-        TransitionOrigin(
-            session: session, user: user, isDryRun: isDryRun, directory: directory, devices: { (device, devices) }
-        ) {
-            "t_\(session.dropFirst(2))_\(transition)"
-        }
+        sessions: [UserSession] = [], device: Device? = nil, devices: [Device] = []
+    ) -> KnownOrigin {
+        KnownOrigin(
+            session: session, user: user, isDryRun: isDryRun,
+            transitionID: "t_\(session.dropFirst(2))_\(transition)", device: device, devices: devices,
+            sessions: sessions)
     }
 }
 

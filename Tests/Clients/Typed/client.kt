@@ -16,5 +16,5 @@ fun use(visible: Screen, post: (NavigationEvent) -> Unit): String {
         else -> post(ShopApp.Checkout.submitAddress(street = "1 Main Street", city = "Springfield"))
     }
     post(ShopApp.SignIn.submit(email = "ann@example.com", password = "correct horse"))
-    return "${ShopApp.TabId.cart} ${ShopApp.ButtonId.discard} ${ShopApp.VERSION}"
+    return "${ShopApp.TabId.cart} ${ShopApp.ButtonId.discard} ${ShopApp.RoleName.agent} ${ShopApp.VERSION}"
 }

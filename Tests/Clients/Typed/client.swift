@@ -15,5 +15,5 @@ func use(_ screen: Screen) {
     default: post(ShopApp.Checkout.submitAddress(street: "1 Main Street", city: "Springfield"))
     }
     post(ShopApp.SignIn.submit(email: "ann@example.com", password: "correct horse"))
-    print(ShopApp.TabID.cart, ShopApp.ButtonID.discard, ShopApp.version)
+    print(ShopApp.TabID.cart, ShopApp.ButtonID.discard, ShopApp.RoleName.agent, ShopApp.version)
 }

@@ -1,6 +1,6 @@
 // A client of shop, which does not compile if an event or a parameter that it uses has another name.
 import type { NavigationEvent, Screen } from "coordinator-client";
-import { buttons, events, screenOf, tabs, version } from "./shop";
+import { buttons, events, roles, screenOf, tabs, version } from "./shop";
 
 export function use(visible: Screen, post: (event: NavigationEvent) => void): string {
     const screen = screenOf(visible);
@@ -21,5 +21,5 @@ export function use(visible: Screen, post: (event: NavigationEvent) => void): st
             post(events.checkout.submitAddress({ street: "1 Main Street", city: "Springfield" }));
     }
     post(events.signIn.submit({ email: "ann@example.com", password: "correct horse" }));
-    return `${tabs.cart} ${buttons.discard} ${version}`;
+    return `${tabs.cart} ${buttons.discard} ${roles.agent} ${version}`;
 }

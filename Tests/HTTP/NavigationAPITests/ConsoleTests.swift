@@ -125,6 +125,27 @@ import Testing
         #expect(!received.contains("event: end") && !received.contains(#""token""#))
     }
 
+    @Test(arguments: [true, false])
+    func `what each device sees is the operator's to know, and in development the client's`(
+        isDevelopment: Bool
+    ) async throws {
+        let client = try await ConsoleTests.client(DeviceRoleRequestTests.app, isDevelopment: isDevelopment)
+        for role in ["guest", "board", "guest"] { _ = try await DeviceRoleRequestTests.token(role, in: client) }
+
+        let path = "sessions/\(client.id)/drawings"
+        let drawings = try #require(try await ConsoleTests.ask(client, path + "?include=controls")["drawings"]?.array)
+        #expect(drawings.map { $0["devices"]?.array?.map { $0["number"] } } == [[1], [2, 4], [3]])
+        #expect(drawings.map { $0["devices"]?.array?[0]["role"] } == ["owner", "guest", "board"])
+        #expect(drawings[1]["devices"]?.array?[0]["client"]?["locale"] == "de")
+        let events = drawings.map { Set($0["state"]?["events"]?.array?.compactMap(\.string) ?? []) }
+        #expect(events[0].subtracting(events[1]) == ["unlock"] && events[2] == ["describeClient"])
+        #expect(drawings.allSatisfy { $0["state"]?["controls"] != nil && $0["state"]?["token"] == nil })
+
+        let own = try await client.call("GET", "/console/api/" + path, token: client.token)
+        #expect(own.status == (isDevelopment ? 200 : 401))
+        #expect(try await client.call("GET", "/console/api/" + path, token: "wrong").status == 401)
+    }
+
     /// Keys that can be taken away.
     private final class RevocableKeys: NamedKeys {
         private let table = Mutex(KeyTable([token: "bob"]))
@@ -281,6 +302,7 @@ import Testing
             ("list-sessions", "GET", "/console/api/sessions?user=ann&app=member&screen=door", "done"),
             ("read-session", "GET", session, "done"), ("read-session", "HEAD", session, "done"),
             ("read-coordinators", "GET", session + "/coordinators", "done"),
+            ("read-drawings", "GET", session + "/drawings", "done"),
             ("read-history", "GET", session + "/history", "done"),
             ("read-version", "GET", session + "/history/1", "done"),
             ("read-version", "GET", session + "/history/77", "unknown-version"),

@@ -17,7 +17,7 @@ private struct GateCoordinator: Coordinator {
 
 /// Roles over HTTP: who gives them, who has them, and the words of what is not for one.
 @Suite struct DeviceRoleRequestTests {
-    private static let app = App(
+    static let app = App(
         "gate", root: { GateCoordinator() },
         roles: [
             DeviceRole("owner", gives: ["guest", "board"]), DeviceRole("guest"), DeviceRole("board", mayAct: false),
@@ -36,7 +36,15 @@ private struct GateCoordinator: Coordinator {
     }
 
     private func token(_ role: String) async throws -> String {
-        let opened = try await call("POST", client.path + "/pairings", body: #"{"role":"\#(role)"}"#)
+        try await DeviceRoleRequestTests.token(role, in: client)
+    }
+
+    /// The token of another device, which speaks German.
+    static func token(_ role: String, in client: Client) async throws -> String {
+        let opened = try await client.connection.request(
+            "POST", client.path + "/pairings",
+            headers: ["Authorization": "Bearer \(client.token)", "Content-Type": "application/json"],
+            body: Data(#"{"role":"\#(role)"}"#.utf8))
         #expect(opened.status == 201)
         let code = try #require(try JSON(parsing: Array(opened.body))["code"]?.string)
         let paired = try await PairingTests.pair(client, #"{"code":"\#(code)","client":{"locale":"de"}}"#)

@@ -9,6 +9,24 @@ extension DeviceRole {
     fileprivate static let display = DeviceRole("display", mayAct: false)
 }
 
+/// Only an agent agrees.
+private struct AgreementCoordinator: Coordinator {
+    static let links: [LinkPattern] = ["/agreement"]
+
+    enum Event: String, NavigationEvent, CaseIterable {
+        case ask, agree
+        var roles: [DeviceRole] { self == .agree ? [.agent] : [] }
+    }
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("agreement")) }
+
+    func handle(_ event: Event, _ navigator: inout Navigator) {
+        guard event == .ask else { return }
+        navigator.alert(
+            Alert("Agree?", buttons: [AlertButton("yes", title: "Yes", role: .cancel, sends: Event.agree)]))
+    }
+}
+
 /// A delivery that a customer, an agent and a display see, each in another language.
 private struct DeliveryCoordinator: Coordinator {
     enum Event: NavigationEvent {
@@ -153,6 +171,21 @@ private struct DeliveryCoordinator: Coordinator {
         try app.use(device: "desk")
         try await app.send("answer", ["button": "yes"])
         #expect(root(app)?.seen.last == "agent 2")
+    }
+
+    @Test func `an alert that only another role may answer offers no answer`() async throws {
+        let roles: [DeviceRole] = [.customer, .agent, .display]
+        var app = try await CoordinatorTester(
+            App("agreement", root: { AgreementCoordinator() }, roles: roles),
+            devices: [Device(2, label: "desk", role: .agent, ClientInfo(locale: "de"))])
+        try await app.send("ask")
+        #expect(app.events == ["open"] && app.state.backPlan == nil)
+        await app.expectRefusal(.notForRole("customer")) { try await $0.send("answer", ["button": "yes"]) }
+        await app.expectRefusal(.notForRole("customer")) { try await $0.back() }
+        try app.use(device: "desk")
+        #expect(app.events == ["back", "answer", "open"])
+        try await app.back()
+        #expect(app.state.alert == nil)
     }
 
     @Test func `who leaves is gone alone, and a signal may end others`() async throws {

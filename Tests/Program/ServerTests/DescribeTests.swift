@@ -257,6 +257,33 @@ import Testing
         #expect(result.code == 1)
     }
 
+    @Test func `what a device of a role could do, and may not any more, breaks it`() async throws {
+        let result = try await comparison(
+            of: "kiosk",
+            with: """
+                {"name": "kiosk", "version": 1, "builtInEvents": [], "links": [],
+                 "roles": [{"name": "phone", "mayAct": true, "mayEndOthers": true},
+                  {"name": "terminal", "mayAct": true, "mayEndOthers": true, "gives": ["board", "phone"]},
+                  {"name": "board", "mayAct": true}, {"name": "gate", "mayAct": false}],
+                 "coordinators": [{"name": "kiosk", "events": [{"type": "begin", "title": ""}]}]}
+                """)
+
+        let breaks = result.output.split(separator: "\n").filter { $0.hasPrefix("breaks ") }
+        #expect(
+            breaks == [
+                "breaks clients that post “begin” to kiosk: it is no longer for the role “phone”",
+                "breaks clients that post “begin” to kiosk: it is no longer for the role “board”",
+                "breaks devices that open sessions: their role is “terminal”, not “phone”",
+                "breaks devices of the role “phone”: they may not revoke others, fork or end the session any more",
+                "breaks devices of the role “terminal”: they do not give “phone” any more",
+                "breaks devices of the role “board”: they may only look",
+                "breaks devices of the role “gate”: it is gone, so they may only look",
+            ])
+        #expect(result.code == 1)
+        let file = try await DescribeTests.describe("kiosk", "--as", "swift").output
+        #expect(file.contains(": only for terminal.\n") && file.contains(#"public static let board = "board""#))
+    }
+
     @Test func `bounds of a session are compared with those of a session, not with what is declared without one`()
         async throws
     {

@@ -59,6 +59,44 @@ import TestSupport
         try await storage.stop(second)
     }
 
+    @Test func `two devices at two servers each see their own, and do what is theirs`() async throws {
+        let (program, one) = try await serve()
+        let (second, other) = try await serve()
+        let customer = try await storage.open(one, app: "shop")
+        func post(_ path: String, _ body: String, _ headers: [String: String], _ at: Connection) async throws -> JSON {
+            let answer = try await at.request(
+                "POST", path, headers: headers.merging(["Content-Type": "application/json"]) { $1 },
+                body: Data(body.utf8))
+            return try JSON(parsing: Array(answer.body))
+        }
+        func title(_ headers: [String: String], _ at: Connection) async throws -> String? {
+            let answer = try await at.request("GET", customer.path, headers: headers)
+            return try JSON(parsing: Array(answer.body))["visible"]?["title"]?.string
+        }
+
+        let opened = try await post(customer.path + "/pairings", #"{"role":"agent"}"#, customer.headers, one)
+        let code = try #require(opened["code"]?.string)
+        let paired = try await post(
+            "/v1/pairings", #"{"code":"\#(code)","client":{"locale":"de"}}"#, [:], other)
+        let agent = ["Authorization": "Bearer \(try #require(paired["token"]?.string))"]
+        let cart = #"{"type":"selectTab","payload":{"tab":"cart"}}"#
+        #expect(try await post(customer.path + "/events", cart, agent, other)["visible"]?["title"] == "Warenkorb")
+        for connection in [one, other] {
+            #expect(try await title(customer.headers, connection) == "Cart")
+            #expect(try await title(agent, connection) == "Warenkorb")
+            let refused = try await post(customer.path + "/events", #"{"type":"leave"}"#, customer.headers, connection)
+            #expect(refused["type"] == "urn:coordinatord:problem:event-not-for-role")
+        }
+
+        _ = try await post(customer.path + "/events", #"{"type":"leave"}"#, agent, other)
+        for connection in [one, other] {
+            #expect(try await connection.request("GET", customer.path, headers: agent).status == 401)
+            #expect(try await status(customer, connection) == 200)
+        }
+        try await storage.stop(program)
+        try await storage.stop(second)
+    }
+
     @Test func `commands work on the store while servers run`() async throws {
         let (program, connection) = try await serve()
         let (second, other) = try await serve()

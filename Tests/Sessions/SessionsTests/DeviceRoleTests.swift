@@ -7,8 +7,9 @@ import Testing
 @testable import Sessions
 
 extension DeviceRole {
-    fileprivate static let owner = DeviceRole("owner", gives: ["board"])
+    fileprivate static let owner = DeviceRole("owner", gives: ["board", "partner"])
     fileprivate static let helper = DeviceRole("helper", mayEndOthers: false)
+    fileprivate static let partner = DeviceRole("partner")
     fileprivate static let board = DeviceRole("board", mayAct: false)
 }
 
@@ -53,7 +54,7 @@ private struct DeskCoordinator: Coordinator {
     init() { host = DeviceRoleTests.host(on: store, clock) }
 
     private static func host(
-        on store: any SessionStore, _ clock: TestClock, roles: [DeviceRole] = [.owner, .helper, .board]
+        on store: any SessionStore, _ clock: TestClock, roles: [DeviceRole] = [.owner, .helper, .board, .partner]
     ) -> SessionHost {
         SessionHost(
             apps: [App("desk", root: { DeskCoordinator() }, roles: roles)], store: store, settings: .unhurried,
@@ -133,16 +134,24 @@ private struct DeskCoordinator: Coordinator {
         #expect(try await host.sessionForOperator(owner.id).state().navigation.role?.name == "owner")
     }
 
-    @Test func `a fork has the role of the device that makes it`() async throws {
+    @Test func `a fork has the role of the device that makes it, which may end others`() async throws {
         let owner = try await host.create()
-        let fork = try await host.fork(open(try await helper(of: owner)), version: nil)
-        #expect(try await roles(fork) == ["helper"])
-        #expect(try await open(fork).state().navigation.visible?.screen.title == "helper")
+        let code = try await open(owner).openPairing(label: nil, role: "partner").code.text
+        let fork = try await host.fork(open(try await host.pair(code)), version: nil)
+        #expect(try await roles(fork) == ["partner"])
+        #expect(try await open(fork).state().navigation.visible?.screen.title == "partner")
         let other = try await host.pair(try await open(fork).openPairing(label: nil).code.text)
-        #expect(try await roles(other) == ["helper", "helper"])
-        await #expect(throws: SessionError.notForRole("helper")) { try await open(fork).end() }
-        try await open(other).revokeToken(2)
-        try await open(fork).end()
+        #expect(try await roles(other) == ["partner", "partner"])
+        let help = try await helper(of: owner)
+        await #expect(throws: SessionError.notForRole("helper")) { try await host.fork(open(help), version: nil) }
+    }
+
+    @Test func `who is alone may end the session`() async throws {
+        let owner = try await host.create()
+        let help = try await helper(of: owner)
+        await #expect(throws: SessionError.notForRole("helper")) { try await open(help).end() }
+        try await open(owner).revokeToken(1)
+        try await open(help).end()
     }
 
     @Test func `roles outlive a restart and a rotation, and one that is gone may only look`() async throws {

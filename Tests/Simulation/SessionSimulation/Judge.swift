@@ -83,9 +83,33 @@ final class Judge {
         case .pairing, .watching, .content: break
         }
         if case .event = request.call { checkTransitions(made, request) }
+        if isAlone { checkRole(request, response) }
         checkCondition(request, made, isAlone)
         checkUsers(request, made)
         checkReadOnly(request, made)
+    }
+
+    /// Nobody does what is not for its device, and a device gets the role that it was given.
+    private func checkRole(_ request: Request, _ response: Response) {
+        guard response.error == nil, let id = request.call.session, let account = ledger[id],
+            let before = account.versions.last(where: { $0.number <= request.begin })?.record.identity
+        else { return }
+        let isKept = request.call.askedKey.map { account.hasKept(SHA256Digest(of: $0).hex) } ?? false
+        if !isKept, !allows(request.call, before) {
+            find(.access, "\(request.call.verb): not for the role of the device")
+        }
+        guard case .pair(let text, _, _, let asked, _) = request.call, case .created(let created) = response,
+            !created.outcome.isReplay, let code = walk.codes.last(where: { $0.text == text }), !code.isDoubtful,
+            let fixed = code.role
+        else { return }
+        let given = role(of: created.token.text, account.last.record.identity)?.name
+        let expected = fixed ?? asked ?? role(of: code.issuer, before)?.name
+        if given != nil, given != expected {
+            find(.access, "pair: another role", "\(given ?? "") instead of \(expected ?? "")")
+        }
+        if fixed == nil, let asked, role(of: code.issuer, before)?.mayGive(asked) == false {
+            find(.access, "pair: a role that the device may not give")
+        }
     }
 
     /// What is accepted with `If-Match` was done to the version that it names.
@@ -385,7 +409,7 @@ final class Judge {
     /// another device than the one that it was saved for.
     private func isShownOtherwise(_ state: SessionState, _ version: Ledger.Version) -> Bool {
         guard version.record.appVersion != walk.app.version || state.drawing > 0 else { return false }
-        let device = Device(state.drawing, state.navigation.client)
+        let device = Device(state.drawing, role: state.navigation.role, state.navigation.client)
         return SessionWalk.navigation(of: version, walk.app).flatMap {
             state.drawing > 0 ? try? walk.app.drawing(of: $0, for: device) : $0
         }?.encoded == state.navigation.encoded
@@ -441,9 +465,32 @@ final class Judge {
             case nil: return
             default: fault = true
             }
+        case .notForRole: fault = allows(request.call, before.record.identity)
+        case .unknownRole: fault = false
         default: return
         }
         if fault { find(.kept, "\(request.call.verb): \(Response.word(of: error)), which is not so") }
+    }
+
+    /// Whether the role of the caller's device allows the request.
+    private func allows(_ call: Call, _ identity: SessionIdentity) -> Bool {
+        guard let token = call.token, let role = role(of: token, identity) else { return true }
+        return switch call {
+        case .withdraw: role.mayAct
+        case .fork: role.mayEndOthers
+        case .openPairing(_, _, _, let other): role.mayGive(other)
+        case .revoke(_, _, let number, _):
+            role.mayEndOthers || identity.access(of: SHA256Digest(of: token))?.number == number
+        case .end: role.mayEndOthers || identity.tokens.count == 1
+        default: true
+        }
+    }
+
+    /// The role of a token's device: that of the first one if there was never another.
+    private func role(of token: String, _ identity: SessionIdentity) -> DeviceRole? {
+        let digest = SHA256Digest(of: token)
+        guard identity.access(of: digest) != nil else { return nil }
+        return identity.device(of: digest, in: walk.app)?.role ?? walk.app.role(nil)
     }
 
     private func check(
@@ -469,7 +516,7 @@ final class Judge {
             var run = try walk.app.begin(
                 event, on: state, at: time, by: identity.device(of: SHA256Digest(of: token), in: walk.app))
             if let result = try run.resultAtOnce() { return .success(result) }
-            run.origin = TransitionOrigin(session: identity.id.text, user: identity.user) { "" }
+            run.origin = walk.origin(of: identity, in: state, by: token)
             return walk.result(of: run)
         } catch {
             return .failure(error)
@@ -485,7 +532,11 @@ final class Judge {
             else { continue }
             switch next(event, on: before, by: token, at: version.time) {
             case .success(let result)?:
-                if result.state.encoded != version.text { find(.order, "another state than the event leads to") }
+                // What a device says about itself that only looks, is its own.
+                let looks = role(of: token, before.record.identity)?.mayAct == false
+                if (looks ? before.text : result.state.encoded) != version.text {
+                    find(.order, "another state than the event leads to")
+                }
                 checkIdentity(version.record.identity, after: before.record.identity, result.transition, by: token)
                 if result.transition.tokenRotation != nil,
                     version.record.identity.tokens.contains(where: { $0.firstVersion != version.number })
@@ -565,7 +616,7 @@ final class Judge {
             if end == "expired", let key = request.call.keptKey, account.hasKept(key) { return nil }
             if isGone { return end.map { ["unknownSession", $0] } ?? ["unknownSession"] }
             return end.map { [$0] } ?? ["let in"]
-        case .pair(let text, _, _):
+        case .pair(let text, _, _, _, _):
             guard let code = walk.codes.last(where: { $0.text == text }) else { return nil }
             if code.isDoubtful { return nil }
             if code.isSpent {
@@ -716,11 +767,19 @@ extension SessionWalk {
             guard var run = try app.begin(occurrence, on: state, at: scheduler.now, showsErrors: showsErrors) else {
                 return nil
             }
-            run.origin = TransitionOrigin(session: account.id.text, user: account.last.record.identity.user) { "" }
+            run.origin = origin(of: account.last.record.identity, in: state)
             return result(of: run)
         } catch {
             return .failure(error)
         }
+    }
+
+    /// What handlers may learn of a transition that a token's device has brought about, or none.
+    func origin(of identity: SessionIdentity, in state: NavigationState, by token: String? = nil) -> KnownOrigin {
+        let devices = identity.devices(with: state, in: app)
+        let acting = token.flatMap { token in identity.tokens.firstIndex { $0.digest == SHA256Digest(of: token) } }
+        return KnownOrigin(
+            session: identity.id.text, user: identity.user, device: acting.map { devices[$0] }, devices: devices)
     }
 
     /// Unchecked: used on the walk's thread only.

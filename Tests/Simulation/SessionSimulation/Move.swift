@@ -237,6 +237,8 @@ package struct MoveGenerator {
         case .event, .preview, .signal, .signalUser:
             move.step = step(walk, move.session ?? 0)
         case .create: move.to = numbers.below(3)
+        case .pair: move.to = numbers.below(6)
+        case .openPairing: move.to = numbers.isOneIn(2) ? numbers.below(4) : nil
         case .repeated:
             move.to = numbers.isOneIn(4) ? 1 : nil
             move.at = numbers.below(6)

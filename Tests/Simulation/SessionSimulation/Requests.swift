@@ -16,8 +16,9 @@ enum Call: Sendable {
     case watch(SessionID, token: String)
     case withdraw(SessionID, token: String, key: String)
     case outcome(SessionID, token: String, key: String)
-    case openPairing(SessionID, token: String, label: String?)
-    case pair(code: String, SessionID, key: String?)
+    case openPairing(SessionID, token: String, label: String?, role: String?)
+    /// - Parameter role: the one that the device asks for.
+    case pair(code: String, SessionID, ClientInfo, role: String?, key: String?)
     case revoke(SessionID, token: String, number: Int, VersionCondition?)
     case history(SessionID, token: String, from: Int?)
     case past(SessionID, token: String, Int)
@@ -32,7 +33,7 @@ enum Call: Sendable {
         case .create, .signalUser: nil
         case .event(let id, _, _, _, _), .preview(let id, _, _, _), .read(let id, _), .content(let id, _, _),
             .wait(let id, _, _, _), .watch(let id, _), .withdraw(let id, _, _), .outcome(let id, _, _),
-            .openPairing(let id, _, _), .pair(_, let id, _), .revoke(let id, _, _, _), .history(let id, _, _),
+            .openPairing(let id, _, _, _), .pair(_, let id, _, _, _), .revoke(let id, _, _, _), .history(let id, _, _),
             .past(let id, _, _), .fork(let id, _, _, _), .end(let id, _, _), .signal(let id, _, _):
             id
         }
@@ -44,7 +45,7 @@ enum Call: Sendable {
         case .create, .signalUser, .signal, .pair: nil
         case .event(_, let token, _, _, _), .preview(_, let token, _, _), .read(_, let token),
             .content(_, let token, _), .wait(_, let token, _, _), .watch(_, let token), .withdraw(_, let token, _),
-            .outcome(_, let token, _), .openPairing(_, let token, _), .revoke(_, let token, _, _),
+            .outcome(_, let token, _), .openPairing(_, let token, _, _), .revoke(_, let token, _, _),
             .history(_, let token, _), .past(_, let token, _), .fork(_, let token, _, _), .end(_, let token, _):
             token
         }
@@ -53,7 +54,9 @@ enum Call: Sendable {
     /// Its `Idempotency-Key`.
     var key: String? {
         switch self {
-        case .create(_, _, let key), .event(_, _, _, _, let key), .pair(_, _, let key), .fork(_, _, _, let key): key
+        case .create(_, _, let key), .event(_, _, _, _, let key), .pair(_, _, _, _, let key),
+            .fork(_, _, _, let key):
+            key
         case .signal(_, _, let key), .signalUser(_, _, let key): key
         default: nil
         }
@@ -74,7 +77,8 @@ enum Call: Sendable {
         case .create(let link, _, _): Array("create \(link ?? "")".utf8)
         case .event(_, _, let event, _, _), .signal(_, let event, _), .signalUser(_, let event, _):
             Array("\(event.type) \(event.payload?.description ?? "") \(event.screen ?? "")".utf8)
-        case .pair(let code, _, _): Array("pair \(code)".utf8)
+        case .pair(let code, _, let client, let role, _):
+            Array("pair \(code) \(client.platform ?? "") \(role ?? "")".utf8)
         case .fork(_, _, let version, _): Array("fork \(version ?? 0)".utf8)
         default: []
         }
@@ -212,10 +216,10 @@ extension SessionHost {
             return try await outcome(of: key, id, token) { (session, key) async throws(SessionError) in
                 try await session.answer(to: key)
             }
-        case .openPairing(let id, let token, let label):
-            return .pairing(try await session(id, token: token).openPairing(label: label))
-        case .pair(let code, _, _):
-            return .created(try await pair(code, label: "tv", client: Walk.clients[1], once: once))
+        case .openPairing(let id, let token, let label, let role):
+            return .pairing(try await session(id, token: token).openPairing(label: label, role: role))
+        case .pair(let code, _, let client, let role, _):
+            return .created(try await pair(code, label: "tv", role: role, client: client, once: once))
         case .revoke(let id, let token, let number, let condition):
             return .state(try await session(id, token: token).revokeToken(number, if: condition))
         case .history(let id, let token, let version):

@@ -23,6 +23,8 @@ final class SessionWalk: @unchecked Sendable {
         let session: SessionID
         /// The token of the device that asked for it.
         let issuer: String
+        /// The role that the device gets that uses it: `.some(nil)` if it chooses, `nil` if that is not known.
+        let role: String??
         let expiresAt: Date
         /// Whether it was used, or another took its place, or the server has forgotten it.
         var isSpent = false
@@ -145,6 +147,9 @@ final class SessionWalk: @unchecked Sendable {
     var hasRepeatable: Bool { !repeatable.isEmpty }
     var hasCodes: Bool { !codes.isEmpty }
     var hasBackup: Bool { backup != nil }
+
+    /// The names of the app's roles, and of one that it does not have.
+    private static let roles = Walk.devices.compactMap { $0.role?.name } + ["nobody"]
 
     private func account(_ number: Int?) -> Ledger.Account? {
         let accounts = ledger.accounts
@@ -332,7 +337,7 @@ extension SessionWalk {
         let at = abs(move.at ?? 0)
         if move.verb == .create {
             let link = [nil, "/root/0", "/nowhere/0"][abs(move.to ?? 0) % 3]
-            return .create(link: link, Walk.clients[at % 2], key: key(move.key))
+            return .create(link: link, Walk.devices[at % 2].client, key: key(move.key))
         }
         if move.verb == .repeated {
             // The latest are the most interesting ones.
@@ -342,8 +347,9 @@ extension SessionWalk {
         }
         if move.verb == .pair {
             guard !codes.isEmpty else { return nil }
-            let code = codes[max(0, codes.count - 1 - at % 4)]
-            return .pair(code: code.text, code.session, key: key(move.key))
+            let (code, device) = (codes[max(0, codes.count - 1 - at % 4)], Walk.devices[abs(move.to ?? 1) % 3])
+            let role = abs(move.to ?? 0) < 3 ? nil : device.role?.name
+            return .pair(code: code.text, code.session, device.client, role: role, key: key(move.key))
         }
         guard let account = account(move.session) else { return nil }
         let id = account.id
@@ -383,7 +389,9 @@ extension SessionWalk {
         case .watch: return .watch(id, token: token)
         case .withdraw: return key(move.key ?? 0).map { .withdraw(id, token: token, key: $0) }
         case .outcome: return key(move.key ?? 0).map { .outcome(id, token: token, key: $0) }
-        case .openPairing: return .openPairing(id, token: token, label: at % 2 == 0 ? "phone" : nil)
+        case .openPairing:
+            let role = move.to.map { SessionWalk.roles[abs($0) % 4] }
+            return .openPairing(id, token: token, label: at % 2 == 0 ? "phone" : nil, role: role)
         case .revoke: return .revoke(id, token: token, number: 1 + at % 4, condition)
         case .history: return .history(id, token: token, from: at % 2 == 0 ? nil : version)
         case .past: return .past(id, token: token, version)
@@ -410,14 +418,14 @@ extension SessionWalk {
                 add(
                     Code(
                         text: pairing.code.text, session: id, issuer: outcome.token?.text ?? token,
-                        expiresAt: pairing.expiresAt))
+                        role: outcome.codeRole, expiresAt: pairing.expiresAt))
             }
             if case .applied(let applied) = outcome { show(applied.state, to: outcome.token?.text ?? token) }
         case .created(let created):
             if holdings[created.id]?.contains(where: { $0.token == created.token.text }) != true {
                 holdings[created.id, default: []].append(Holding(token: created.token.text))
             }
-            if case .pair(let code, _, let key) = request.call {
+            if case .pair(let code, _, _, _, let key) = request.call {
                 for index in codes.indices where codes[index].text == code {
                     (codes[index].isSpent, codes[index].key) = (true, key)
                 }
@@ -427,11 +435,14 @@ extension SessionWalk {
         case .failed(.stale(let state)), .failed(.refused(_, let state)):
             if case .event = request.call, let token = request.call.token { show(state, to: token) }
         case .failed(.unknownOutcome):
-            guard case .pair(let code, _, _) = request.call else { return }
+            guard case .pair(let code, _, _, _, _) = request.call else { return }
             for index in codes.indices where codes[index].text == code { codes[index].isDoubtful = true }
         case .pairing(let pairing):
-            guard let id, let token = request.call.token, !isCut else { return }
-            add(Code(text: pairing.code.text, session: id, issuer: token, expiresAt: pairing.expiresAt))
+            guard case .openPairing(let id, let token, _, let role) = request.call, !isCut else { return }
+            add(
+                Code(
+                    text: pairing.code.text, session: id, issuer: token, role: .some(role),
+                    expiresAt: pairing.expiresAt))
         case .watching(let watch):
             // A stream ends with its server.
             guard let id, let token = request.call.token, !isCut else { return }
@@ -600,5 +611,13 @@ final class StoreFiles {
     func remove(_ store: any SessionStore, _ scheduler: Scheduler) {
         scheduler.outside { await store.close() }
         try? FileManager.default.removeItem(atPath: root)
+    }
+}
+
+extension Outcome {
+    /// The role that the pairing code gives which the event has asked for; `nil` if that is not known.
+    fileprivate var codeRole: String?? {
+        guard case .applied(let applied) = self, let request = applied.transition.pairingRequest else { return nil }
+        return .some(request.role)
     }
 }

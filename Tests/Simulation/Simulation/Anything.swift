@@ -75,6 +75,15 @@ enum AnyEvent: NavigationEvent {
         .run(0), .go, .plan(on: Date(timeIntervalSince1970: 1_800_000_000), text: "text", count: 3), .anywhere(0),
     ]
     static let aliases = ["went": "go"]
+
+    var roles: [DeviceRole] { if case .plan = self { [.user] } else { [] } }
+}
+
+extension DeviceRole {
+    /// Plans, and pairs the others.
+    package static let user = DeviceRole("user", gives: ["helper", "display"])
+    package static let helper = DeviceRole("helper", mayEndOthers: false)
+    package static let display = DeviceRole("display", mayAct: false)
 }
 
 enum AnySignal: NavigationSignal {
@@ -137,7 +146,8 @@ extension App {
                 root: root,
                 coordinators: edition == .smaller ? [edition.alpha] : [edition.alpha, BetaCoordinator.self],
                 shared: [Board.self],
-                dependencies: services, sizeLimit: sizeLimit, onError: setup.showsErrors ? alert : nil)
+                dependencies: services, sizeLimit: sizeLimit, roles: [.user, .helper, .display],
+                onError: setup.showsErrors ? alert : nil)
         }
     }
 }
@@ -263,7 +273,8 @@ extension Actor {
 
     func render(_ screen: inout Screen, in context: NavigationContext) {
         Table.current.note(callback: .render)
-        screen.title = "\(me.drawn) \(context.client.platform ?? "") \(context.shared[Board.self].mark)"
+        let device = "\(context.client.platform ?? "") \(context.role?.name ?? "")"
+        screen.title = "\(me.drawn) \(device) \(context.shared[Board.self].mark)"
         if screen.params["differs"] == true {
             screen.events = context.client.platform == "tv" ? ["go"] : ["go", "run", "anywhere"]
         }
@@ -400,7 +411,9 @@ extension Actor {
         let number = command.at ?? 0
         switch command.word {
         case .rotateToken: navigator.rotateToken(endingOthers: command.isOn ?? true)
-        case .requestPairingCode: navigator.requestPairingCode(label: command.at == nil ? nil : "phone")
+        case .requestPairingCode:
+            let role = command.to.map { [DeviceRole.user, .helper, .display][abs($0) % 3] }
+            navigator.requestPairingCode(label: command.at == nil ? nil : "phone", role: role)
         case .revokeDevice: navigator.revokeDevice(number + 1)
         case .signIn: navigator.signIn(user: "user\(number)")
         case .signOut: navigator.signOut()
@@ -429,6 +442,7 @@ extension Actor {
             let stack = navigator.stack.count * 8 + (navigator.isPresenting ? 4 : 0)
             me.drawn = stack + (navigator.selectedTab == nil ? 0 : 2) + (navigator.visible == nil ? 0 : 1)
             if navigator.isPending("work") { me.drawn += 1 }
+            me.drawn += 16 * (navigator.device?.number ?? 0) + 64 * navigator.devices.count
             return nil
         case .resolve:
             _ = try navigator.resolve(Desk.self)
@@ -544,12 +558,16 @@ enum Actors {
         return Screen(
             "s\(look.name)", params: params, events: events, rows: rows,
             back: look.isForbidden == true ? .forbidden : .allowed,
-            link: look.hasLink == true ? "/root/{script:integer}" : nil, hasContent: look.hasContent ?? false)
+            link: look.hasLink == true ? "/root/{script:integer}" : nil, hasContent: look.hasContent ?? false,
+            roles: look.isFor.map { [[.user], [.helper], [.user, .helper]][abs($0) % 3] } ?? [])
     }
 
     static func alert(_ command: Command) -> Alert {
         let buttons = (command.buttons ?? [ButtonSpec(id: 0, isCancel: true)]).map { spec in
             let (id, role): (String, AlertButton.Role?) = ("b\(spec.id)", spec.isCancel == true ? .cancel : nil)
+            if spec.isForUser == true {
+                return AlertButton(id, title: id, role: role, sends: AnyEvent.examples[2])
+            }
             guard let script = spec.script else { return AlertButton(id, title: id, role: role) }
             return AlertButton(id, title: id, role: role, sends: AnyEvent.run(Table.current.number(of: script)))
         }

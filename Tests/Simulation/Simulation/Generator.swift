@@ -100,7 +100,7 @@ package struct Generator {
         // What meets an alert or an agreement is what nobody has thought of.
         if !plain.alerts.isEmpty, numbers.isOneIn(6) { step.verb = .signal }
         if state.agreement != nil, numbers.isOneIn(2) { step.verb = .again }
-        step.device = numbers.isOneIn(4) ? 1 : nil
+        step.device = numbers.isOneIn(4) ? 1 : numbers.isOneIn(12) ? 2 : nil
         if numbers.isOneIn(3) { step.names = numbers.isOneIn(8) ? .stale : .shown }
         if step.names == .stale { step.to = 1 + numbers.below(20) }
         let visible = plain.visible.flatMap { plain[$0.owner] }
@@ -279,6 +279,7 @@ package struct Generator {
         case .conduct: command.conduct = conduct(depth: depth)
         case .deliver, .signIn, .endSessions, .share, .remember, .requestPairingCode, .revokeDevice:
             command.at = numbers.below(3)
+            if word == .requestPairingCode, numbers.isOneIn(2) { command.to = numbers.below(3) }
         case .refuse: command.at = numbers.below(2)
         case .pop, .popToRoot, .dismiss, .dismissPresented, .dismissAlerts, .finish, .signOut, .look, .resolve, .fail:
             break
@@ -294,6 +295,7 @@ package struct Generator {
         if numbers.isOneIn(12) { look.hasLink = true }
         if numbers.isOneIn(8) { look.hasContent = true }
         if numbers.isOneIn(12) { look.differs = true }
+        if numbers.isOneIn(16) { look.isFor = numbers.below(3) }
         guard depth < nesting else { return look }
         if numbers.isOneIn(12) { look.rows = [reaction(depth: depth + 1)] }
         if numbers.isOneIn(12) { look.buttons = [reaction(depth: depth + 1)] }
@@ -321,6 +323,7 @@ package struct Generator {
             var spec = ButtonSpec(id: numbers.isOneIn(oddity * 4) ? 0 : index)
             if numbers.isOneIn(2) { spec.isCancel = true }
             if depth <= nesting, numbers.isOneIn(2) { spec.script = reaction(depth: depth) }
+            if numbers.isOneIn(8) { spec.isForUser = true }
             return spec
         }
     }

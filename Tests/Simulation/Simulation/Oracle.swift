@@ -151,8 +151,17 @@ package enum Oracle {
 
     private static func accepted(_ state: NavigationState, _ plain: Plain) -> Set<String> {
         if let alert = state.alert?.alert {
-            return alert.buttons.contains { $0.role == .cancel } ? ["answer", "open", "back"] : ["answer", "open"]
+            if plain.isOnlyShown { return [] }
+            func mayPress(_ button: AlertButton) -> Bool { button.eventName != "plan" || state.role?.name == "user" }
+            var accepted: Set = ["open"]
+            if alert.buttons.contains(where: mayPress) { accepted.insert("answer") }
+            // `back` presses the first one.
+            if let cancel = alert.buttons.first(where: { $0.role == .cancel }), mayPress(cancel) {
+                accepted.insert("back")
+            }
+            return accepted
         }
+        if plain.isOnlyShown { return ["describeClient"] }
         var accepted: Set = ["open", "relaunch", "describeClient", "anywhere"]
         let (piles, isForbidden) = (plain.visiblePiles, plain.visible?.isForbidden == true)
         if !isForbidden, piles.contains(where: { $0.cards.count > 1 }) { accepted.formUnion(["backTo", "backToRoot"]) }
@@ -166,7 +175,9 @@ package enum Oracle {
         }
         accepted.formUnion(visible.screen.events?.map(\.event) ?? AnyEvent.names)
         accepted.formUnion(visible.screen.rows.compactMap(\.control?.event))
-        if me.isOff || state.shared[Board.self].mark == Board.markWithoutPlans { accepted.remove("plan") }
+        if me.isOff || state.shared[Board.self].mark == Board.markWithoutPlans || state.role?.name != "user" {
+            accepted.remove("plan")
+        }
         return accepted
     }
 

@@ -64,6 +64,8 @@ package struct Plain: Equatable {
     /// The one that is shown comes first.
     var alerts: [Alert]
     var work: [Work]
+    /// Whether the device that sees it may do nothing.
+    var isOnlyShown: Bool
 
     /// The coordinators' own names.
     package var names: [String] { nodes.map(\.name) }
@@ -81,6 +83,8 @@ package struct Plain: Equatable {
         alerts = []
         if state.alert != nil { alerts = state.alerts.map { Alert(key: $0.key, owner: $0.coordinator) } }
         work = state.pending.map { Work(id: $0.id, owner: $0.coordinator, isCleanUp: $0.cleanUp != nil) }
+        let roles = state.visible?.screen.roles.map(\.name) ?? []
+        isOnlyShown = state.role?.name == "display" || !roles.isEmpty && !roles.contains(state.role?.name ?? "")
     }
 }
 

@@ -18,6 +18,7 @@ struct UserEvent {
         var after = before
         let isForbidden = before.visible?.isForbidden == true
         guard before.alerts.isEmpty else { return .open }
+        if before.isOnlyShown, event != .describeClient { return .refused("the device may only look") }
         switch event {
         case .back: return isForbidden ? .refused("the screen forbids it") : back(before)
         case .backTo:

@@ -62,6 +62,8 @@ struct Look: Codable, Hashable, Sendable {
     var hasContent: Bool?
     /// Whether it offers other events on a television.
     var differs: Bool?
+    /// Whose it is: the user's, the helper's or that of both; `nil` for everybody's.
+    var isFor: Int?
 }
 
 struct TabSpec: Codable, Hashable, Sendable {
@@ -78,6 +80,8 @@ struct ButtonSpec: Codable, Hashable, Sendable {
     var isCancel: Bool?
     /// What the event that it sends does.
     var script: [Command]?
+    /// Whether its event is for devices of the user alone.
+    var isForUser: Bool?
 }
 
 /// What a coordinator does when it is called, by the function's name.

@@ -45,8 +45,11 @@ package struct Walk {
     private var base: (parts: SharedParts, state: JSON)
     private var costlyChecks = 0
 
-    package static let clients = [
-        ClientInfo(locale: "en", platform: "phone"), ClientInfo(locale: "de", platform: "tv"),
+    /// The devices of a session, of which each sees something else.
+    package static let devices = [
+        Device(1, role: .user, ClientInfo(locale: "en", platform: "phone")),
+        Device(2, label: "help", role: .helper, ClientInfo(locale: "de", platform: "tv")),
+        Device(3, role: .display, ClientInfo(locale: "ko", platform: "board")),
     ]
 
     init?(_ setup: Setup, _ table: Table) async {
@@ -54,15 +57,26 @@ package struct Walk {
         app = .anything(setup)
         guard app.problems.isEmpty else { fatalError(app.problems.joined(separator: "; ")) }
         table.begin(isTrial: true)
-        guard var run = try? app.beginLaunch(at: now, client: Walk.clients[0]) else { return nil }
-        run.origin = TransitionOrigin(session: "s_walk") { "t_walk" }
+        guard var run = try? app.beginLaunch(at: now, client: Walk.devices[0].client) else { return nil }
+        run.origin = Walk.origin()
         guard let first = try? await run.result() else { return nil }
         state = first.state
         plain = Plain(state)
         client = PlainClient(state)
         base = Walk.base(state)
-        phones = Walk.clients.enumerated().map { Phone(device: Device($0 + 1, $1)) }
+        phones = Walk.devices.map { Phone(device: $0) }
         for index in phones.indices { send(to: index) }
+    }
+
+    private static func origin(
+        user: String? = nil, of device: Device? = nil, among devices: [Device] = Walk.devices
+    ) -> KnownOrigin {
+        KnownOrigin(session: "s_walk", user: user, transitionID: "t_walk", device: device, devices: devices)
+    }
+
+    /// What coordinators may learn about a transition that a device has brought about, or none.
+    private func origin(of device: Device? = nil) -> KnownOrigin {
+        Walk.origin(user: user, of: device, among: phones.map(\.device))
     }
 
     private static func base(_ state: NavigationState) -> (SharedParts, JSON) {
@@ -150,7 +164,7 @@ extension Walk {
         if event.type != "describeClient", agreed != nil { agreed = nil }
         do throws(NavigationError) {
             var run = try app.begin(event, on: state, at: now, by: phones[phone].device)
-            run.origin = TransitionOrigin(session: "s_walk", user: user) { "t_walk" }
+            run.origin = origin(of: phones[phone].device)
             run.probe = watch
             let atOnce = try run.resultAtOnce()
             let result = if let atOnce { atOnce } else { try await run.result() }
@@ -165,7 +179,7 @@ extension Walk {
             if builtIn == .back { findings += checkBack(before, result) }
             if builtIn == .describeClient {
                 findings += checkContents(before)
-                phones[phone].device = Device(phone + 1, state.client)
+                phones[phone].device.describe(state.client)
             }
             if case .accepted(let other)? = trial, other != state {
                 findings.append(Finding(rule: .same, signature: "another state", reason: "\(event.type) differs"))
@@ -177,7 +191,7 @@ extension Walk {
             send(to: phone)
             show(stored)
             return refuse(error, watch, event.type) + checkStale(error, event, before, shown)
-                + checkPossible(error, cause)
+                + checkPossible(error, cause, on: before)
         }
     }
 
@@ -327,9 +341,11 @@ extension Walk {
     }
 
     /// Requires that what the documentation lets the user do is not refused.
-    private func checkPossible(_ error: NavigationError, _ cause: Watch.Cause) -> [Finding] {
+    private func checkPossible(
+        _ error: NavigationError, _ cause: Watch.Cause, on before: NavigationState
+    ) -> [Finding] {
         guard let event = cause.event, Oracle.isProtocol(error), error != .staleScreen,
-            case .state = event.expectation(on: plain)
+            case .state = event.expectation(on: Plain(before))
         else { return [] }
         return [Finding(rule: .request, signature: "\(cause.word) is refused", reason: "\(error)")]
     }
@@ -392,7 +408,7 @@ extension Walk {
         let isAsked = outcome == "asks" && result.caught == nil
         var fault: String?
         // Something that was called may have objected for other screens.
-        if asks, !isAsked, before.client == state.client { fault = "it was to ask" }
+        if asks, !isAsked, before.client == state.client, before.role == state.role { fault = "it was to ask" }
         if !asks, isAsked, table.heard.isEmpty { fault = "it was not to ask" }
         let operations = result.transition.operations
         if !asks, !isAsked, result.caught == nil {
@@ -423,7 +439,7 @@ extension Walk {
         table.begin(isTrial: false)
         do throws(NavigationError) {
             guard var run = try app.begin(occurrence, on: state, at: now) else { return [] }
-            run.origin = TransitionOrigin(session: "s_walk", user: user) { "t_walk" }
+            run.origin = origin()
             run.probe = watch
             let result = try await run.result()
             (agreed, heldUp) = (nil, state.alert == nil ? nil : heldUp)
@@ -584,7 +600,7 @@ extension Walk {
         table.begin(isTrial: true)
         do throws(NavigationError) {
             var run = try app.begin(event, on: state, at: now, by: device)
-            run.origin = TransitionOrigin(session: "s_walk", user: user, isDryRun: false) { "t_walk" }
+            run.origin = origin(of: device)
             if let result = try run.resultAtOnce() { return .accepted(result.state) }
             return .accepted(try await run.result().state)
         } catch {
@@ -648,9 +664,9 @@ extension Walk {
     /// What is drawn for a device, it may post.
     private func checkDevices() async -> [Finding] {
         var findings: [Finding] = []
-        for phone in phones where phone.device.client != state.client {
+        for phone in phones where !state.isDrawn(for: phone.device) {
             guard let drawn = try? app.drawing(of: state, for: phone.device) else { continue }
-            let own = Device(NavigationState.firstDevice, state.client)
+            let own = Device(NavigationState.firstDevice, role: state.role, state.client)
             if (try? app.drawing(of: drawn, for: own)) != state {
                 let reason = "drawn for another device and back, it is another state"
                 findings.append(Finding(rule: .same, signature: reason, reason: reason))
@@ -667,7 +683,7 @@ extension Walk {
                 findings.append(
                     Finding(
                         rule: .listed, signature: "drawn for another device: \(Oracle.word(error))",
-                        reason: "\(offer.event.type) by \(phone.device.client.platform ?? ""): \(error)"))
+                        reason: "\(offer.event.type) by the \(phone.device.role?.name ?? ""): \(error)"))
             }
         }
         return findings
@@ -694,6 +710,13 @@ extension Plain {
             1 + (pile.cards.flatMap { $0.tabs?.items ?? [] }.map { depth($0.stack) }.max() ?? 0)
         }
         return flows.count + max(depth(main), flows.map { depth($0.pile) }.max() ?? 0)
+    }
+}
+
+extension Device {
+    /// The device says something else about itself.
+    fileprivate mutating func describe(_ client: ClientInfo) {
+        self = Device(number, label: label, role: role, client)
     }
 }
 

@@ -168,6 +168,8 @@ public struct Alert: Decodable, Sendable, Equatable, Identifiable {
         public let id: String
         public let title: String
         public let role: Role?
+        /// `false` if it is not for the role of this device.
+        public let isEnabled: Bool?
     }
 
     /// What a button is for.

@@ -161,7 +161,9 @@ import Glibc
         show("  \(title(state.visible))\(state.pending.isEmpty ? "" : "   …")\(state.isEarly ? "   ⋯" : "")\n\(line)")
         if let alert = state.alert {
             show("  ! \(alert.title)\(alert.message.map { ": \($0)" } ?? "")")
-            for button in alert.buttons { offer(button.title, .post(.answer(alert, button))) }
+            for button in alert.buttons where button.isEnabled != false {
+                offer(button.title, .post(.answer(alert, button)))
+            }
             return
         }
         for (name, value) in (state.visible.params?.object ?? [:]).sorted(by: { $0.key < $1.key }) {

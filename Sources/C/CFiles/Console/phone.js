@@ -140,8 +140,9 @@ export class Phone {
 
   #alert({ key, title, message, buttons }, isPast) {
     return h(".over", { "data-key": key }, h(".alert", { role: "alertdialog", "aria-label": title },
-      h("h3", {}, title), message && h("p", {}, message), buttons.map(({ id, title, role = "primary" }) =>
-        h(`button.button.${role}`, { onclick: () => this.#post("answer", { button: id, alert: key }), disabled: isPast }, title))));
+      h("h3", {}, title), message && h("p", {}, message), buttons.map(({ id, title, role = "primary", isEnabled }) =>
+        h(`button.button.${role}`, { onclick: () => this.#post("answer", { button: id, alert: key }),
+          disabled: isPast || isEnabled === false }, title))));
   }
 
   /** The animations that the operations describe. What leaves is drawn until it has moved away, but cannot be used. */

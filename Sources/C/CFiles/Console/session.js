@@ -1,5 +1,6 @@
 /** A session's page: the phone, the coordinators and the history of the same moment, side by side. */
 import { NavigationSession, request } from "../client.js";
+import { devicesView, OtherDevices } from "./devices.js";
 import { ask, clock, count, h, hush, kept, loading, notice, pages, render, root, say, tick, wait } from "./dom.js";
 import { withoutSecrets } from "./form.js";
 import { historyView, scriptOf } from "./history.js";
@@ -42,19 +43,22 @@ export async function sessionPage(main, id, config, tools) {
   const states = new Map(), controlsOf = new Map(), coordinators = new Coordinators(), contents = new Map();
   const unreadable = new Set();
   let versions = [], schemas = new Map(), declared = [], signals = [], newest, drawn, connection, ended,
-    search = "", tab = "phone", isHistoryKnown = false, oldest; // The first version that the server still gives.
+    search = "", tab = "phone", isHistoryKnown = false,
+    own, // The number of this tab's device, if there are others.
+    seen = [], // What the others see.
+    oldest; // The first version that the server still gives.
   let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
 
   const part = (name, title, ...more) => h(`section.${name}`, { "aria-label": title, "data-part": name },
     h("h2", {}, title), more, h(".body"));
   const fold = title => h("details.others", { hidden: true }, h("summary", {}, title), h(".body"));
-  const phoneHost = h(".phone"), others = fold("Built-in events"), sent = fold("Signals of other systems");
+  const whose = h(".whose"), phoneHost = h(".phone"), others = fold("Built-in events"), sent = fold("Signals of other systems");
   const filter = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in the state",
     oninput: () => { search = filter.value.toLowerCase(); show(); } });
   const parts = { phone: h("section.screenside", { "aria-label": "Phone", "data-part": "phone" },
-    h(".body", {}, phoneHost, others, sent)),
-    tree: part("tree", "Coordinators"), layers: part("layers", "Layers"), last: part("last", "Transition"),
-    json: part("json", "State", filter) };
+    h(".body", {}, whose, phoneHost, others, sent)),
+    devices: part("devices", "Other devices"), tree: part("tree", "Coordinators"), layers: part("layers", "Layers"),
+    last: part("last", "Transition"), json: part("json", "State", filter) };
   const line = h("footer.history", { "aria-label": "History", role: "group" }),
     banner = h(".banner", { role: "status" });
   const switcher = h(".switcher", { role: "group", "aria-label": "Parts" }, Object.keys(parts).map(name => h("button", {
@@ -66,7 +70,7 @@ export async function sessionPage(main, id, config, tools) {
     showFront();
   };
   choose();
-  const phone = new Phone(phoneHost, post);
+  const phone = new Phone(phoneHost, post), otherDevices = new OtherDevices(parts.devices.lastChild);
   let refused;
   const session = new NavigationSession({ server: root, id, token: token ?? operator,
     ...isOperator && { path: "console/api/sessions", controls: false }, onState: accept, onWaiting: wait,
@@ -90,7 +94,7 @@ export async function sessionPage(main, id, config, tools) {
   try { await session.read(); } catch (problem) { refused = problem; }
   if (refused) return refuse(main, id, refused, config);
   render(main, banner, switcher,
-    h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.tree, parts.layers),
+    h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.devices, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
   const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
   const all = name => (app.value?.coordinators ?? []).flatMap(coordinator => (coordinator[name] ?? []).map(
@@ -120,6 +124,7 @@ export async function sessionPage(main, id, config, tools) {
   }
 
   async function readTree(state) {
+    readDrawings(state).catch(() => {}); // The stream says what is wrong.
     try {
       const { tree } = await session.get("/coordinators");
       if (newest === state && coordinators.keep(tree, state)) show();
@@ -127,6 +132,19 @@ export async function sessionPage(main, id, config, tools) {
     if (!state.visible.hasContent || isOperator) return;
     const { key } = state.visible;
     session.get(`/screens/${key}/content`).then(found => { contents.set(key, found); show(); }, () => {});
+  }
+
+  /** What the other devices see: only an operator may know, and with `--development` each of them. */
+  async function readDrawings(state) {
+    if (!isOperator && !config.development) return;
+    const { drawings } = await ask(`console/api/sessions/${id}/drawings?include=controls`, { token: session.token });
+    if (!isOperator && drawings.length > 1) own ??= (await session.devices()).find(({ isOwn }) => isOwn).number;
+    // An operator's phone is that of the device that acted last, which is the first.
+    const mine = drawings.find(({ devices }) => devices.some(({ number }) => number === own)) ?? drawings[0];
+    if (newest !== state) return;
+    seen = drawings.filter(drawing => drawing !== mine);
+    render(whose, seen.length > 0 && devicesView(mine.devices));
+    show();
   }
 
   async function readHistory() {
@@ -255,6 +273,7 @@ export async function sessionPage(main, id, config, tools) {
     drawn = at;
     const nodes = coordinators.of(state), isExact = coordinators.has(at), isNow = !isPast && !ended;
     showOthers(isNow ? newest.controls ?? [] : []);
+    showDevices(isNow ? seen : []);
     showSignals(isNow ? nodes : []);
     render(parts.tree.lastChild, treeView(nodes, before && coordinators.of(before), state, before, marks, isNow),
       !isExact && isPast && h("p.quiet", {},
@@ -302,6 +321,11 @@ export async function sessionPage(main, id, config, tools) {
       && !signals.slice(0, index).some(other => other.type === type));
     showMore(sent, found.length ? [!!right(), ...found] : [], body => right() ? phone.drawControls(body, found, signal)
       : body.replaceChildren(askForOperator(config, show)));
+  }
+
+  function showDevices(seen) {
+    for (const element of [parts.devices, switcher.querySelector("[data-focus=devices]")]) element.hidden = !seen.length;
+    otherDevices.show(seen, declared);
   }
 
   /** Draws what is beside the phone, unless that is there already. */

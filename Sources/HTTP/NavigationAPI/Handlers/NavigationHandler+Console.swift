@@ -43,6 +43,11 @@ extension Route {
             "console/api/sessions/{id}/coordinators",
             .get(NavigationHandler.readCoordinators, for: .act("read-coordinators"))),
         Route(
+            "console/api/sessions/{id}/drawings",
+            .get(
+                NavigationHandler.readDrawings, query: .only(["include"]),
+                for: .act("read-drawings", inDevelopment: .sessionsClient))),
+        Route(
             "console/api/sessions/{id}/history",
             .get(
                 NavigationHandler.readHistory, query: .only(["limit", "before"]), for: .act("read-history"))),
@@ -103,6 +108,21 @@ extension NavigationHandler {
         let token = BearerToken(request.headers.only("Authorization"))?.text
         return try await host.sessionForOperator(id) { [operators = console?.settings.operators] in
             token.flatMap { operators?.name(ofKey: $0) } != nil
+        }
+    }
+
+    /// The state as each of the session's devices sees it. Only for operators, and in development: one device learns nothing of
+    /// what another one is shown.
+    func readDrawings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let includesControls = try request.includesControls()
+        let drawings = try await translatingErrors { () async throws(SessionError) in
+            try await sessionForOperator(request.name, request).drawings()
+        }
+        return .json { writer in
+            writer.name("drawings")
+            writer.array { writer in
+                for drawing in drawings { writer.object { $0.drawing(drawing, includesControls) } }
+            }
         }
     }
 
@@ -301,8 +321,8 @@ enum ConsoleFiles {
 
     static let all = Dictionary(
         uniqueKeysWithValues: [
-            "console.css", "dom.js", "form.js", "history.js", "json.js", "main.js", "map.js", "phone.js", "server.js",
-            "session.js", "state.js", "tree.js",
+            "console.css", "devices.js", "dom.js", "form.js", "history.js", "json.js", "main.js", "map.js", "phone.js",
+            "server.js", "session.js", "state.js", "tree.js",
         ].map {
             (
                 $0,
@@ -340,6 +360,25 @@ extension JSONWriter {
         member("usedAt", Timestamp.text(of: state.usedAt))
         member("expiresAt", Timestamp.text(of: state.expiresAt))
         member("user", ifAny: state.identity.user)
+    }
+
+    mutating func drawing(_ drawing: Drawing, _ includesControls: Bool) {
+        name("devices")
+        array { writer in
+            for device in drawing.devices {
+                writer.object { writer in
+                    writer.member("number", device.number)
+                    writer.member("label", ifAny: device.label)
+                    writer.member("role", ifAny: device.role?.name)
+                    writer.member("client", device.client.values)
+                }
+            }
+        }
+        switch drawing.state {
+        case .success(let state):
+            member("state", StateBody(state, includesControls: includesControls))
+        case .failure(let error): problem(Problem(error))
+        }
     }
 
     mutating func timing(_ entry: HandlerTimings.Entry) {

@@ -118,15 +118,19 @@ extension JSONWriter {
         switch outcome {
         case .success(let outcome): session(id, outcome.version)
         case .failure(let error):
-            let problem = Problem(error)
             member("id", id.text)
-            name("problem")
-            object { writer in
-                writer.member("type", "urn:coordinatord:problem:\(problem.name)")
-                writer.member("title", problem.title)
-                writer.member("status", problem.status)
-                writer.member("detail", problem.detail)
-            }
+            problem(Problem(error))
+        }
+    }
+
+    /// A problem of a part of the answer.
+    mutating func problem(_ problem: Problem) {
+        name("problem")
+        object { writer in
+            writer.member("type", "urn:coordinatord:problem:\(problem.name)")
+            writer.member("title", problem.title)
+            writer.member("status", problem.status)
+            writer.member("detail", problem.detail)
         }
     }
 }

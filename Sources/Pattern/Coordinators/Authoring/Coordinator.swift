@@ -438,9 +438,11 @@ public struct NavigationContext: Sendable, Equatable {
     public let shared: SharedValues
     /// Small values kept for the session, also across `relaunch`.
     public let defaults: Defaults
-    public let client: ClientInfo
+    let viewer: Viewer
+
+    public var client: ClientInfo { viewer.client }
     /// The role of the device that sees what is made; `nil` if the app declares no roles.
-    public let role: DeviceRole?
+    public var role: DeviceRole? { viewer.role }
 }
 
 extension NavigationState {
@@ -448,7 +450,7 @@ extension NavigationState {
 
     /// The context if the device acted for which the other state is drawn.
     func context(as drawn: NavigationState) -> NavigationContext {
-        NavigationContext(shared: shared, defaults: defaults, client: drawn.client, role: drawn.role)
+        NavigationContext(shared: shared, defaults: defaults, viewer: drawn.viewer)
     }
 }
 

@@ -22,7 +22,8 @@ public final class DeviceRole: Sendable {
     /// The names of the roles that its devices may give over HTTP to devices that they pair, besides their own. An app gives
     /// any role, see `Navigator.requestPairingCode`.
     public let gives: [String]
-    /// Whether its devices may revoke others and end the session over HTTP, where each may revoke itself.
+    /// Whether its devices may revoke others, fork the session and end it over HTTP, where each may revoke itself, and the only
+    /// one that is left may end the session.
     public let mayEndOthers: Bool
 
     public init(_ name: String, mayAct: Bool = true, gives: [String] = [], mayEndOthers: Bool = true) {
@@ -165,14 +166,29 @@ extension App {
     }
 }
 
+/// What of a device decides about what it sees.
+final class Viewer: Sendable, Equatable {
+    let client: ClientInfo
+    /// `nil` if the app declares no roles.
+    let role: DeviceRole?
+
+    static let none = Viewer(.none, nil)
+
+    init(_ client: ClientInfo, _ role: DeviceRole?) {
+        self.client = client
+        self.role = role
+    }
+
+    static func == (left: Viewer, right: Viewer) -> Bool {
+        left === right || left.client == right.client && left.role == right.role
+    }
+}
+
 extension NavigationState {
     package func isDrawn(for device: Device) -> Bool { client == device.client && role == device.role }
 
     /// From then on the state is one for the device, whose drawing has to be made.
-    mutating func show(to device: Device) {
-        client = device.client
-        role = device.role
-    }
+    mutating func show(to device: Device) { viewer = Viewer(device.client, device.role) }
 
     /// Whether the device that the state is drawn for may only look at what is visible: by its role, or because the screen is
     /// for others.
@@ -196,8 +212,8 @@ extension NavigationState {
 extension Navigator {
     /// The device that acts; `nil` if none does: in the first transition, for a signal, an effect or a timer, and for an event
     /// of the operator.
-    public var device: Device? { origin.devices().acting }
+    public var device: Device? { origin.devices.acting }
 
     /// The session's devices before the transition, in the order in which they came.
-    public var devices: [Device] { origin.devices().all }
+    public var devices: [Device] { origin.devices.all }
 }

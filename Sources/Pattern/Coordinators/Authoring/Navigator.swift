@@ -30,11 +30,11 @@ public struct Navigator: Sendable {
     private let mainStack: ScreenStack
     private let presented: [PresentedFlow]
     private let dependencies: ResolvedDependencies
-    let origin: TransitionOrigin
+    let origin: any TransitionOrigin
 
     init(
         for coordinator: LivingCoordinator, in state: NavigationState, now: Date, address: ClientAddress?,
-        dependencies: ResolvedDependencies, origin: TransitionOrigin
+        dependencies: ResolvedDependencies, origin: any TransitionOrigin
     ) {
         self.defaults = state.defaults
         self.shared = state.shared
@@ -112,41 +112,47 @@ public struct StackedScreen: Sendable, Equatable {
     public var name: String { screen.name }
 }
 
-/// What handlers may learn about the request that a transition carries out.
-public struct TransitionOrigin: Sendable {
+/// Where a transition comes from: what its handlers may learn about the request and the session. What none of them asks for
+/// is not made.
+public protocol TransitionOrigin: AnyObject, Sendable {
     /// The session's id.
-    let session: String
-    /// Who was signed in to the session before the transition.
-    let user: String?
-    let isDryRun: Bool
-    let transitionID: @Sendable () -> String
-    let directory: (any SessionDirectory)?
-    let devices: Devices
-
+    var session: String { get }
+    /// Who was signed in to the session before the transition; `nil` for nobody.
+    var user: String? { get }
+    /// Whether the result is discarded.
+    var isDryRun: Bool { get }
+    /// See `Navigator.transitionID`.
+    var transitionID: String { get }
     /// The device that acts, `nil` if none does, and all devices of the session.
-    public typealias Devices = @Sendable () -> (acting: Device?, all: [Device])
+    var devices: (acting: Device?, all: [Device]) { get }
+    /// See `Navigator.sessions(ofUser:)`.
+    func sessions(ofUser user: String) async throws -> [UserSession]
+}
 
-    /// - Parameters:
-    ///   - session: the session's id.
-    ///   - user: who is signed in to it; `nil` for nobody.
-    ///   - isDryRun: whether the result is discarded.
-    ///   - directory: finds users' sessions; `nil` if there are none to find.
-    ///   - devices: the session's; called only if a handler asks for them.
-    ///   - transitionID: see `Navigator.transitionID`; called only if a handler asks for it.
+/// An origin of which everything is known beforehand.
+public final class KnownOrigin: TransitionOrigin {
+    public let session: String
+    public let user: String?
+    public let isDryRun: Bool
+    public let transitionID: String
+    public let devices: (acting: Device?, all: [Device])
+    private let sessions: [UserSession]
+
     public init(
-        session: String, user: String? = nil, isDryRun: Bool = false, directory: (any SessionDirectory)? = nil,
-        devices: @escaping Devices = { (nil, []) },
-        transitionID: @escaping @Sendable () -> String
+        session: String = "", user: String? = nil, isDryRun: Bool = false, transitionID: String = "",
+        device: Device? = nil, devices: [Device] = [], sessions: [UserSession] = []
     ) {
         self.session = session
         self.user = user
         self.isDryRun = isDryRun
-        self.directory = directory
-        self.devices = devices
         self.transitionID = transitionID
+        self.devices = (device, devices)
+        self.sessions = sessions
     }
 
-    static let none = TransitionOrigin(session: "") { "" }
+    public func sessions(ofUser user: String) -> [UserSession] { sessions }
+
+    static let none = KnownOrigin()
 }
 
 /// The session that a coordinator belongs to.
@@ -171,7 +177,7 @@ extension Navigator {
     ///
     /// With an `Idempotency-Key` it depends on the session, the key and the event; without one, on the session, its
     /// version and the event. It cannot be guessed, and reveals nothing of the payload.
-    public var transitionID: String { origin.transitionID() }
+    public var transitionID: String { origin.transitionID }
 
     /// Whether the result of the transition is discarded (`?dryRun=true`). Then a handler should have no effect outside
     /// the session.

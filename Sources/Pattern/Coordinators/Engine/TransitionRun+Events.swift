@@ -62,8 +62,8 @@ extension TransitionRun {
     }
 
     private mutating func begin(_ event: BuiltInEvent, payload: JSON?) throws(NavigationError) {
-        guard state.accepts(event, state.backPlan) else {
-            if state.isOnlyShown { throw state.notForRole }
+        guard state.accepts(event, goesBack: state.backPlan != nil) else {
+            if state.isForOthers(event) { throw state.notForRole }
             let goesBack = event == .back || event == .backTo || event == .backToRoot
             throw state.alert == nil && goesBack ? .nothingToGoBack : .eventNotAccepted
         }

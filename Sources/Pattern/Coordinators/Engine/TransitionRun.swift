@@ -37,7 +37,7 @@ public struct TransitionRun: Sendable {
     let app: App
     private(set) var now: Date
     /// What handlers may learn about the request.
-    public var origin = TransitionOrigin.none
+    public var origin: any TransitionOrigin = KnownOrigin.none
     /// `nil` if nobody traces the calls.
     public var wrapper: CallWrapper?
     /// `nil` if nobody limits the calls.
@@ -66,11 +66,7 @@ public struct TransitionRun: Sendable {
     var replaced: [String: String] = [:]
     var finished: [String] = []
     var dismissed: [String] = []
-    var tokenRotation: TokenRotation?
-    var pairingRequest: PairingRequest?
-    var revokedDevices: [Int] = []
-    var userChange: UserChange?
-    var sessionEndings: [SessionEnding] = []
+    var changes: SessionChanges?
     /// The coordinators whose screens may have to be drawn otherwise: a call or new tabs have changed them.
     private(set) var redrawn: [Int] = []
     /// Whether a call has changed what all coordinators share: all screens may have to be drawn otherwise.
@@ -218,8 +214,7 @@ public struct TransitionRun: Sendable {
     private func result(_ operations: [Operation]) -> TransitionResult {
         let transition = Transition(
             event: event?.type, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
-            tokenRotation: tokenRotation, pairingRequest: pairingRequest, revokedDevices: revokedDevices,
-            userChange: userChange, sessionEndings: sessionEndings)
+            changes: changes)
         return TransitionResult(state: state, transition: transition, caught: caught)
     }
 

@@ -41,7 +41,7 @@ private struct RotateToken: Request {
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         guard run.cause == .event else { throw run.impossible("there is no client that could get a new token") }
-        if run.tokenRotation != .endingOthers { run.tokenRotation = rotation }
+        run.changes = SessionChanges(run.changes, tokenRotation: rotation)
     }
 }
 
@@ -51,7 +51,7 @@ private struct RevokeDevice: Request {
     var outlivesCoordinator: Bool { true }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
-        if !run.revokedDevices.contains(number) { run.revokedDevices.append(number) }
+        run.changes = SessionChanges(run.changes, revokedDevices: [number])
     }
 }
 
@@ -70,7 +70,7 @@ private struct RequestPairingCode: Request {
         if let role = pairing.role, !run.app.roles.contains(where: { $0.name == role }) {
             throw run.impossible("the app has no role “\(role)”")
         }
-        run.pairingRequest = pairing
+        run.changes = SessionChanges(run.changes, pairingRequest: pairing)
     }
 }
 
@@ -96,12 +96,6 @@ public struct UserSession: Sendable, Equatable {
         self.expiresAt = expiresAt
         self.devices = devices
     }
-}
-
-/// Finds the sessions of any user.
-public protocol SessionDirectory: Sendable {
-    /// See `Navigator.sessions(ofUser:)`.
-    func sessions(ofUser user: String) async throws -> [UserSession]
 }
 
 /// Some of a user's sessions.
@@ -167,7 +161,7 @@ extension Navigator {
     ///
     /// - Throws: if the store cannot be read.
     public func sessions(ofUser user: String) async throws -> [UserSession] {
-        try await origin.directory?.sessions(ofUser: user) ?? []
+        try await origin.sessions(ofUser: user)
     }
 }
 
@@ -178,7 +172,7 @@ private struct ChangeUser: Request {
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         try run.check(change.user)
-        run.userChange = change
+        run.changes = SessionChanges(run.changes, userChange: change)
     }
 }
 
@@ -189,7 +183,7 @@ private struct EndSessions: Request {
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
         try run.check(ending.user)
-        if !run.sessionEndings.contains(ending) { run.sessionEndings.append(ending) }
+        run.changes = SessionChanges(run.changes, sessionEndings: [ending])
     }
 }
 

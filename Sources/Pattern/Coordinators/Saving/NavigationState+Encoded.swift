@@ -129,8 +129,8 @@ extension NavigationState: Equatable {
             && left.stack == right.stack && left.presented == right.presented
             && left.coordinators == right.coordinators && left.defaults == right.defaults && left.shared == right.shared
             && left.pendingLink == right.pendingLink && left.agreement == right.agreement
-            && left.pending == right.pending && left.client == right.client
-            && left.role == right.role && left.inheritedID == right.inheritedID
+            && left.pending == right.pending && left.viewer == right.viewer
+            && left.inheritedID == right.inheritedID
     }
 }
 

@@ -179,24 +179,32 @@ extension NavigationState {
     ///
     /// - Parameter plan: the state's `backPlan`.
     func forEachAcceptedBuiltIn(_ plan: BackPlan?, _ visit: (BuiltInEvent) -> Void) {
-        for event in BuiltInEvent.allCases where accepts(event, plan) { visit(event) }
+        let goesBack = plan != nil
+        for event in BuiltInEvent.allCases where accepts(event, goesBack: goesBack) { visit(event) }
     }
 
     /// While an alert is shown, only `answer` is accepted, `back` if the alert can be cancelled, and `open`, whose link
     /// is opened after the answer.
     ///
-    /// - Parameter plan: the state's `backPlan`, which only `back` needs.
-    func accepts(_ event: BuiltInEvent, _ plan: @autoclosure () -> BackPlan?) -> Bool {
+    /// - Parameter goesBack: whether the state has a `backPlan`, which only `back` needs.
+    func accepts(_ event: BuiltInEvent, goesBack: @autoclosure () -> Bool) -> Bool {
         switch event {
-        case .back: plan() != nil
+        case .back: goesBack()
         case .backTo, .backToRoot: mayGoBack && topStack.innermostToPop != nil
         case .selectTab: alert == nil && topStack.screens.last?.tabs != nil && !isOnlyShown
         case .dismiss: lowestDismissable != nil
-        case .answer: alert != nil && !isOnlyShown
+        case .answer: alert.map { alert in alert.alert.buttons.contains { mayPress($0, of: alert) } } ?? false
         case .open: coordinators.first?.type.linksOfApp.isEmpty == false && !isOnlyShown
         case .relaunch: alert == nil && !isOnlyShown
         case .describeClient: alert == nil
         }
+    }
+
+    /// Whether a built-in event that is not accepted would be if the device had another role.
+    func isForOthers(_ event: BuiltInEvent) -> Bool {
+        guard role != nil, event != .describeClient else { return false }
+        guard !isOnlyShown, let alert else { return isOnlyShown }
+        return event == .answer || event == .back && alert.alert.cancelButton != nil
     }
 
     /// Whether an event of that name is not accepted because of the device's role.

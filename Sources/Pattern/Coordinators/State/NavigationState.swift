@@ -14,8 +14,7 @@ public struct NavigationState: Sendable {
         var alert: PresentedAlert?
         var defaults = Defaults()
         var shared = SharedValues.none
-        var client = ClientInfo.none
-        var role: DeviceRole?
+        var viewer = Viewer.none
         var pendingLink: PendingLink?
         var agreement: Agreement?
         var pending: [PendingWork] = []
@@ -83,14 +82,20 @@ public struct NavigationState: Sendable {
     /// What the client says about itself. If the session has several devices, it is that of the one that acted last, or, in
     /// a drawing for a device, of that one, see `App.drawing(of:for:)`.
     public internal(set) var client: ClientInfo {
-        _read { yield parts.client }
-        _modify { yield &parts.client }
+        get { viewer.client }
+        set { viewer = Viewer(newValue, role) }
     }
 
     /// The role of that device; `nil` if the app declares no roles.
     package internal(set) var role: DeviceRole? {
-        _read { yield parts.role }
-        _modify { yield &parts.role }
+        get { viewer.role }
+        set { viewer = Viewer(client, newValue) }
+    }
+
+    /// What decides about its drawing.
+    var viewer: Viewer {
+        _read { yield parts.viewer }
+        _modify { yield &parts.viewer }
     }
 
     /// The number of the device with which a session begins.

@@ -13,16 +13,8 @@ public struct Transition: Sendable, Equatable {
     /// The names of the coordinators that were removed without finishing, descendants before their ancestors: by
     /// `back`, by `dismiss`, together with an ancestor, or by `relaunch`.
     public let dismissed: [String]
-    /// How the session's tokens are replaced; `nil` if they are kept. See `Navigator.rotateToken`.
-    public let tokenRotation: TokenRotation?
-    /// The client gets a pairing code, see `Navigator.requestPairingCode`; `nil` if not.
-    public let pairingRequest: PairingRequest?
-    /// The numbers of the devices whose tokens are revoked, see `Navigator.revokeDevice`.
-    public let revokedDevices: [Int]
-    /// Who is signed in to the session from then on; `nil` if that does not change. See `Navigator.signIn`.
-    public let userChange: UserChange?
-    /// The sessions that end, see `Navigator.endSessions`.
-    public let sessionEndings: [SessionEnding]
+    /// What it changes of the session beside the state; `nil` for nothing, as in most transitions.
+    public let changes: SessionChanges?
     /// The transition's members in answers and in the history, as JSON text: `event`, `cause`, `operations`, `finished`,
     /// `dismissed`.
     public let encodedMembers: [UInt8]
@@ -40,20 +32,14 @@ public struct Transition: Sendable, Equatable {
 
     public init(
         event: String?, cause: Cause = .event, operations: [Operation] = [], finished: [String] = [],
-        dismissed: [String] = [],
-        tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil, revokedDevices: [Int] = [],
-        userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
+        dismissed: [String] = [], changes: SessionChanges? = nil
     ) {
         self.event = event
         self.cause = cause
         self.operations = operations
         self.finished = finished
         self.dismissed = dismissed
-        self.tokenRotation = tokenRotation
-        self.pairingRequest = pairingRequest
-        self.revokedDevices = revokedDevices
-        self.userChange = userChange
-        self.sessionEndings = sessionEndings
+        self.changes = changes
         var members = JSONWriter()
         if let event {
             members.member("event", event)
@@ -69,8 +55,7 @@ public struct Transition: Sendable, Equatable {
     package func with(_ operations: [Operation]) -> Transition {
         Transition(
             event: event, cause: cause, operations: operations, finished: finished, dismissed: dismissed,
-            tokenRotation: tokenRotation, pairingRequest: pairingRequest, revokedDevices: revokedDevices,
-            userChange: userChange, sessionEndings: sessionEndings)
+            changes: changes)
     }
 
     /// This transition and the next one as one, which keeps this one's event and cause.
@@ -78,19 +63,63 @@ public struct Transition: Sendable, Equatable {
     /// - Parameter original: the state before this one.
     func followed(by next: TransitionResult, since original: NavigationState) -> Transition {
         let other = next.transition
-        let rotations = [tokenRotation, other.tokenRotation].compactMap(\.self)
         return Transition(
             event: event, cause: cause,
             operations: next.state.operations(
                 since: original, replaced: (operations + other.operations).replaced),
             finished: finished + other.finished, dismissed: dismissed + other.dismissed,
-            tokenRotation: rotations.first { $0 == .endingOthers } ?? rotations.first,
-            pairingRequest: other.pairingRequest ?? pairingRequest,
-            revokedDevices: revokedDevices + other.revokedDevices.filter { !revokedDevices.contains($0) },
-            userChange: other.userChange ?? userChange,
-            sessionEndings: sessionEndings + other.sessionEndings.filter { !sessionEndings.contains($0) })
+            changes: other.changes.map { SessionChanges(changes, followedBy: $0) } ?? changes)
+    }
+}
+
+/// What a transition changes of its session beside the state: who has access to it, and who is signed in.
+public final class SessionChanges: Sendable, Equatable {
+    /// How the session's tokens are replaced; `nil` if they are kept. See `Navigator.rotateToken`.
+    public let tokenRotation: TokenRotation?
+    /// The client gets a pairing code, see `Navigator.requestPairingCode`; `nil` if not.
+    public let pairingRequest: PairingRequest?
+    /// The numbers of the devices whose tokens are revoked, see `Navigator.revokeDevice`.
+    public let revokedDevices: [Int]
+    /// Who is signed in to the session from then on; `nil` if that does not change. See `Navigator.signIn`.
+    public let userChange: UserChange?
+    /// The sessions that end, see `Navigator.endSessions`.
+    public let sessionEndings: [SessionEnding]
+
+    /// - Parameter earlier: what has changed before.
+    package init(
+        _ earlier: SessionChanges? = nil, tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil,
+        revokedDevices: [Int] = [], userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
+    ) {
+        let endsOthers = earlier?.tokenRotation == .endingOthers
+        self.tokenRotation = endsOthers ? .endingOthers : tokenRotation ?? earlier?.tokenRotation
+        self.pairingRequest = pairingRequest ?? earlier?.pairingRequest
+        let revoked = earlier?.revokedDevices ?? []
+        self.revokedDevices = revoked + revokedDevices.filter { !revoked.contains($0) }
+        self.userChange = userChange ?? earlier?.userChange
+        let endings = earlier?.sessionEndings ?? []
+        self.sessionEndings = endings + sessionEndings.filter { !endings.contains($0) }
     }
 
+    fileprivate convenience init(_ earlier: SessionChanges?, followedBy next: SessionChanges) {
+        self.init(
+            earlier, tokenRotation: next.tokenRotation, pairingRequest: next.pairingRequest,
+            revokedDevices: next.revokedDevices, userChange: next.userChange, sessionEndings: next.sessionEndings)
+    }
+
+    public static func == (left: SessionChanges, right: SessionChanges) -> Bool {
+        left.tokenRotation == right.tokenRotation && left.pairingRequest == right.pairingRequest
+            && left.revokedDevices == right.revokedDevices && left.userChange == right.userChange
+            && left.sessionEndings == right.sessionEndings
+    }
+}
+
+// What it changes of the session, one by one.
+extension Transition {
+    public var tokenRotation: TokenRotation? { changes?.tokenRotation }
+    public var pairingRequest: PairingRequest? { changes?.pairingRequest }
+    public var revokedDevices: [Int] { changes?.revokedDevices ?? [] }
+    public var userChange: UserChange? { changes?.userChange }
+    public var sessionEndings: [SessionEnding] { changes?.sessionEndings ?? [] }
     /// Whether a coordinator asked for another token.
     public var rotatesToken: Bool { tokenRotation != nil }
 }

@@ -11,8 +11,12 @@ struct AppComparison {
     private(set) var additions: [String] = []
     /// Whether the bounds and choices of a payload are compared: not those of a session with what is declared without one.
     private var comparesBounds = true
+    /// The roles of the devices that use the older app and may act.
+    private let actingRoles: [String]
 
     init(from old: DescribedApp, to new: DescribedApp) {
+        // Without roles, a device gets the first one of the newer app.
+        actingRoles = (old.roles ?? Array((new.roles ?? []).prefix(1))).filter(\.mayAct).map(\.name)
         if old.name != new.name { breaks.append("all clients: the app “\(old.name)” is now “\(new.name)”") }
         for coordinator in old.coordinators {
             let own = new.coordinators.first { $0.name == coordinator.name }
@@ -40,6 +44,7 @@ struct AppComparison {
                 additions.append("signal “\(signal.type)” of \(coordinator.name)")
             }
         }
+        compareRoles(old, new)
         compareScreens(old, new)
         compareButtons(old, new)
         for link in old.links where !new.links.contains(where: { Self.means($0, link) }) {
@@ -61,6 +66,9 @@ struct AppComparison {
         let renamed = own?.events.first { $0.aliases?.contains(event.type) == true }
         if let now = same ?? renamed {
             if same == nil { additions.append("“\(event.type)” of \(coordinator) is an alias of “\(now.type)”") }
+            for role in event.roles ?? actingRoles where now.roles?.contains(role) == false {
+                breaks.append("\(name): it is no longer for the role “\(role)”")
+            }
             comparesBounds = event.source == now.source
             comparePayloads(event.schema, now.schema, name)
             comparesBounds = true
@@ -74,6 +82,29 @@ struct AppComparison {
             comparePayloads(event.schema, other.schema, name)
         } else {
             breaks.append("\(name): the event is gone")
+        }
+    }
+
+    private mutating func compareRoles(_ old: DescribedApp, _ new: DescribedApp) {
+        if let old = old.roles?.first?.name, let new = new.roles?.first?.name, old != new {
+            breaks.append("devices that open sessions: their role is “\(new)”, not “\(old)”")
+        }
+        for role in old.roles ?? [] {
+            let name = "devices of the role “\(role.name)”"
+            guard let now = new.roles?.first(where: { $0.name == role.name }) else {
+                breaks.append("\(name): it is gone, so they may only look")
+                continue
+            }
+            if role.mayAct, !now.mayAct { breaks.append("\(name): they may only look") }
+            if role.mayEndOthers == true, now.mayEndOthers == false, now.mayAct {
+                breaks.append("\(name): they may not revoke others, fork or end the session any more")
+            }
+            for lost in role.gives ?? [] where now.gives?.contains(lost) == false {
+                breaks.append("\(name): they do not give “\(lost)” any more")
+            }
+        }
+        for role in new.roles ?? [] where old.roles?.contains(where: { $0.name == role.name }) != true {
+            additions.append("new role “\(role.name)”")
         }
     }
 

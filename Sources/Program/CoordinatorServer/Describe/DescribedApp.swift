@@ -11,6 +11,13 @@ struct DescribedApp: Decodable {
         let source: String?
         let schema: JSON?
         let aliases: [String]?
+        /// The roles of the devices that may post it; `nil` if all that act may.
+        let roles: [String]?
+
+        /// What it is called, and for whom it is.
+        var comment: String {
+            title.commented + (roles.map { ": only for \($0.joined(separator: " and "))." } ?? "")
+        }
 
         /// `nil` if the event has no payload.
         var payload: ValueType? { schema.map { ValueType($0) } }
@@ -52,8 +59,17 @@ struct DescribedApp: Decodable {
         let buttons: [Button]
     }
 
+    struct Role: Decodable {
+        let name: String
+        let mayAct: Bool
+        let mayEndOthers: Bool?
+        let gives: [String]?
+    }
+
     let name: String
     let version: Int
+    /// `nil` if the app declares none.
+    let roles: [Role]?
     let coordinators: [Coordinator]
     /// `nil` in the description of a server from before there were any.
     let screens: [Screen]?
@@ -73,6 +89,11 @@ struct DescribedApp: Decodable {
             tabs.append((tab.id, tab.title))
         }
         return tabs
+    }
+
+    /// The names of the roles that devices may have, with what sets one apart.
+    var roleNames: [(id: String, title: String?)] {
+        (roles ?? []).map { ($0.name, $0.mayAct ? nil : "May only look.") }
     }
 
     /// The ids of all alerts' buttons, each once, with the title of the first one.

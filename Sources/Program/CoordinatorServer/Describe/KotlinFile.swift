@@ -19,7 +19,7 @@ struct KotlinFile {
 
     var text: String {
         var types = Identifiers(.upper)
-        var scopes = Self.types("TabId", "ButtonId", "Screen")
+        var scopes = Self.types("TabId", "ButtonId", "RoleName", "Screen")
         let coordinators = app.coordinators.filter { !$0.events.isEmpty }.map { coordinator in
             events(of: coordinator, in: scopes.identifier(for: coordinator.name))
         }
@@ -30,7 +30,8 @@ struct KotlinFile {
         let parts: [[String]] =
             [constants] + coordinators + [
                 ids("TabId", app.tabs, "The ids of tabs."),
-                ids("ButtonId", app.buttons, "The ids of alerts' buttons."), screens,
+                ids("ButtonId", app.buttons, "The ids of alerts' buttons."),
+                ids("RoleName", app.roleNames, "The names of devices' roles."), screens,
             ]
         let lines: [String] =
             [
@@ -48,7 +49,7 @@ struct KotlinFile {
         for event in coordinator.events {
             let function = functions.identifier(for: event.type)
             let type = Self.literal(event.type)
-            let comment = "/** \(event.title.commented) */"
+            let comment = "/** \(event.comment) */"
             guard let payload = event.payload else {
                 blocks.append([comment, "fun \(function)() = NavigationEvent(\(type))"])
                 continue

@@ -18,7 +18,7 @@ struct SwiftFile {
 
     var text: String {
         var types = Identifiers(.upper)
-        var scopes = Self.types("TabID", "ButtonID", "Screen")
+        var scopes = Self.types("TabID", "ButtonID", "RoleName", "Screen")
         let coordinators = app.coordinators.filter { !$0.events.isEmpty }.map { coordinator in
             events(of: coordinator, in: scopes.identifier(for: coordinator.name))
         }
@@ -29,7 +29,8 @@ struct SwiftFile {
         ]
         let tabs = ids("TabID", app.tabs, "The ids of tabs.")
         let buttons = ids("ButtonID", app.buttons, "The ids of alerts' buttons.")
-        let parts: [[String]] = [constants] + coordinators + [tabs, buttons, screens]
+        let roles = ids("RoleName", app.roleNames, "The names of devices' roles.")
+        let parts: [[String]] = [constants] + coordinators + [tabs, buttons, roles, screens]
         let body = [String].blocks(parts).indented
         let opening = "public enum \(types.identifier(for: app.name))App {"
         let lines: [String] = ["// \(head)", "", "public import CoordinatorClient", "", opening] + body + ["}"]
@@ -43,7 +44,7 @@ struct SwiftFile {
         for event in coordinator.events {
             let function = functions.identifier(for: event.type)
             let type = Self.literal(event.type)
-            let comment = "/// \(event.title.commented)"
+            let comment = "/// \(event.comment)"
             guard let payload = event.payload else {
                 blocks.append([
                     comment, "public static func \(function)() -> NavigationEvent { NavigationEvent(\(type)) }",

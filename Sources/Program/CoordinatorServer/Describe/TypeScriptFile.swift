@@ -26,6 +26,7 @@ struct TypeScriptFile {
             events,
             ids("tabs", app.tabs, "The ids of tabs."),
             ids("buttons", app.buttons, "The ids of alerts' buttons."),
+            ids("roles", app.roleNames, "The names of devices' roles."),
             screens, reading,
         ]
         return [String].blocks(parts).joined(separator: "\n") + "\n"
@@ -39,7 +40,7 @@ struct TypeScriptFile {
                 let type = Self.literal(event.type)
                 let isOptional =
                     event.payload?.isOptional == true || event.payload?.members?.contains { $0.isRequired } == false
-                lines.append("        /** \(event.title.commented) */")
+                lines.append("        /** \(event.comment) */")
                 let function =
                     if let payload = event.payload {
                         "(payload\(isOptional ? "?" : ""): \(Self.type(payload, isSent: true))): NavigationEvent =>"

@@ -36,6 +36,14 @@ extension Shop {
                 .showItem(id: 1), .pay(card: "4242 4242 4242 4242"), .done,
             ]
 
+            /// An agent watches, and shows items.
+            var roles: [DeviceRole] {
+                switch self {
+                case .type, .submitAddress, .pay: [.customer]
+                case .showItem, .done: []
+                }
+            }
+
             var fields: [Field] {
                 switch self {
                 case .type: [Field(title: "Street")]

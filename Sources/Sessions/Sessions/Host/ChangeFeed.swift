@@ -65,16 +65,18 @@ final class ChangeFeed: Sendable {
     /// - Returns: whether there may have been such a commit since the last call.
     func shouldLookAgain() -> Bool { mayMissSome.exchange(false, ordering: .relaxed) }
 
-    /// The watched sessions of which some watcher has not seen the given version.
+    /// The watched sessions of which some watcher has not seen the given version, in one order, which a simulation can
+    /// repeat.
     ///
     /// - Parameter versions: a version of each session in question; `nil` for all watched sessions.
     func watched(before versions: [SessionID: Int]?) -> [SessionID] {
-        state.withLock { state in
+        let ids = state.withLock { state in
             guard let versions else { return Array(state.watches.keys) }
             return versions.compactMap { id, version in
                 state.watches[id]?.contains { $0.version < version } == true ? id : nil
             }
         }
+        return ids.sorted { $0.text < $1.text }
     }
 
     /// The newest state of each session that a client watches, as far as its watches have received it.

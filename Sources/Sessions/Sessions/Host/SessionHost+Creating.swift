@@ -46,7 +46,8 @@ extension SessionHost {
     public func fork(
         _ session: AuthorizedSession, version: Int?, once: IdempotentRequest? = nil
     ) async throws(SessionError) -> CreatedSession {
-        try session.require(\.mayAct)
+        // A fork outlives what its device may no longer do, and has the user signed in.
+        try session.require(\.mayEndOthers)
         guard session.live.app.endsForks else { return try await create(once, from: session, version) }
         // While this holds the turn, the other session cannot end: it has ended before, so that there is no fork, or
         // ends later, and then ends the fork too.
@@ -131,7 +132,7 @@ extension SessionHost {
         let createdAt = origin?.createdAt ?? now
         let identity = SessionIdentity(
             id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, tokenCreatedAt: now,
-            origin: origin?.id, user: result.transition.userChange.map(\.user) ?? origin?.user)
+            origin: origin?.id, user: result.transition.changes?.userChange.map(\.user) ?? origin?.user)
         let before = SessionStamp.none(in: store.generation)
         let state = SessionState(
             identity, stamp: before.next(version: 1),

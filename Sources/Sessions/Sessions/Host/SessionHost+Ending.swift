@@ -108,18 +108,6 @@ extension SessionHost {
     }
 }
 
-/// What the handlers of a session may know about other sessions.
-struct HostDirectory: SessionDirectory {
-    let host: SessionHost
-
-    /// The most sessions that are returned to an app.
-    private static let limit = 100
-
-    func sessions(ofUser user: String) async throws -> [UserSession] {
-        try await host.sessions(ofUser: user, limit: HostDirectory.limit)
-    }
-}
-
 // The sessions of a user, in all apps: for the app, see `Navigator.sessions(ofUser:)`, and for the operator.
 extension SessionHost {
     /// The sessions that a user is signed in to. Those last used come first.

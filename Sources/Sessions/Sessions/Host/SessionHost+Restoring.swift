@@ -76,7 +76,7 @@ extension SessionHost {
         _ restoration: Restoration, _ record: SessionRecord, at now: Date, of app: App
     ) async throws(SessionError) -> TransitionResult {
         var run = restoration.transition(at: now)
-        run.origin = origin(record.id, user: record.identity.user, version: record.version)
+        run.origin = HostOrigin(self, record.id, user: record.identity.user, version: record.version)
         trace(&run, of: record.id)
         do throws(SessionError) {
             return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
@@ -115,7 +115,7 @@ extension SessionHost {
     ) async throws(SessionError) -> SessionState? {
         let record = loaded.record
         // The app may sign the user out; but no token is replaced, because no client waits here for another one.
-        let identity = record.identity.after(result.transition) ?? record.identity
+        let identity = result.transition.changes.flatMap(record.identity.after) ?? record.identity
         let state = SessionState(
             identity, stamp: loaded.stamp.next(version: record.version + 1), expiresAt: expiresAt,
             navigation: result.state)

@@ -227,7 +227,7 @@ public final class SessionHost: Sendable {
     ) async throws(SessionError) -> TransitionResult {
         var run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
-        run.origin = origin(id, user: user, version: version, once: once)
+        run.origin = HostOrigin(self, id, user: user, version: version, once: once)
         trace(&run, of: id)
         return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
     }
@@ -247,44 +247,64 @@ extension SessionError {
     public static let conflict = SessionError.notApplied(reason: "another server has changed the session meanwhile")
 }
 
+/// Where a transition of a session in a host comes from.
+final class HostOrigin: TransitionOrigin {
+    /// The state before, and the token of the device that acts, if one does; `nil` if no client has brought it about.
+    typealias Scene = (state: SessionState, app: App, caller: SHA256Digest?)
+
+    private let host: SessionHost
+    private let id: SessionID
+    let user: String?
+    /// The session's version before.
+    private let version: Int
+    private let event: PostedEvent?
+    private let once: IdempotentRequest?
+    let isDryRun: Bool
+    private let scene: Scene?
+
+    /// The most sessions of a user that an app learns of.
+    private static let limit = 100
+
+    init(
+        _ host: SessionHost, _ id: SessionID, user: String?, version: Int, _ event: PostedEvent? = nil,
+        once: IdempotentRequest? = nil, isDryRun: Bool = false, _ scene: Scene? = nil
+    ) {
+        (self.host, self.id, self.user, self.version) = (host, id, user, version)
+        (self.event, self.once, self.isDryRun, self.scene) = (event, once, isDryRun, scene)
+    }
+
+    /// - Parameter state: the one before.
+    convenience init(
+        _ host: SessionHost, of event: PostedEvent?, in state: SessionState, of app: App,
+        by caller: SHA256Digest? = nil, once: IdempotentRequest? = nil, isDryRun: Bool = false
+    ) {
+        self.init(
+            host, state.id, user: state.identity.user, version: state.version, event, once: once, isDryRun: isDryRun,
+            (state, app, caller))
+    }
+
+    var session: String { id.text }
+
+    var transitionID: String {
+        let request = once.map { "key \($0.key.text)" } ?? "version \(version)"
+        let payload = event?.payload?.description ?? ""
+        let text = "transition \(isDryRun) \(id.text) \(request) \(event?.type ?? "") \(payload)"
+        return "t_" + Base64URL.text(of: Array(KeyedDigest(of: text, key: host.store.secret).bytes.prefix(18)))
+    }
+
+    var devices: (acting: Device?, all: [Device]) {
+        guard let (state, app, caller) = scene else { return (nil, []) }
+        let (identity, devices) = (state.identity, state.identity.devices(with: state.navigation, in: app))
+        let acting = identity.tokens.firstIndex { $0.digest == caller }
+        return (acting.map { devices[$0] }, devices)
+    }
+
+    func sessions(ofUser user: String) async throws -> [UserSession] {
+        try await host.sessions(ofUser: user, limit: HostOrigin.limit)
+    }
+}
+
 extension SessionHost {
-    /// What the handlers of a transition may know about its request.
-    ///
-    /// - Parameters:
-    ///   - state: the one before.
-    ///   - caller: the token of the device that acts; `nil` if none does.
-    func origin(
-        of event: PostedEvent?, in state: SessionState, of app: App, by caller: SHA256Digest? = nil,
-        once: IdempotentRequest? = nil, isDryRun: Bool = false
-    ) -> TransitionOrigin {
-        origin(
-            state.id, user: state.identity.user, version: state.version, event, once: once, isDryRun: isDryRun
-        ) {
-            let (identity, devices) = (state.identity, state.identity.devices(with: state.navigation, in: app))
-            let acting = identity.tokens.firstIndex { $0.digest == caller }
-            return (acting.map { devices[$0] }, devices)
-        }
-    }
-
-    /// The same, also of a session's first transition, and of one that a new declaration of its app makes.
-    ///
-    /// - Parameters:
-    ///   - user: who is signed in to the session before.
-    ///   - version: the session's version before.
-    func origin(
-        _ id: SessionID, user: String?, version: Int, _ event: PostedEvent? = nil, once: IdempotentRequest? = nil,
-        isDryRun: Bool = false, devices: @escaping TransitionOrigin.Devices = { (nil, []) }
-    ) -> TransitionOrigin {
-        TransitionOrigin(
-            session: id.text, user: user, isDryRun: isDryRun, directory: HostDirectory(host: self), devices: devices
-        ) { [secret = store.secret] in
-            let request = once.map { "key \($0.key.text)" } ?? "version \(version)"
-            let payload = event?.payload?.description ?? ""
-            let text = "transition \(isDryRun) \(id.text) \(request) \(event?.type ?? "") \(payload)"
-            return "t_" + Base64URL.text(of: Array(KeyedDigest(of: text, key: secret).bytes.prefix(18)))
-        }
-    }
-
     /// Logs the error of a handler that is no error for the client: the user is shown an alert, or a link that had waited
     /// for an answer is dropped.
     func reportCaught(_ result: TransitionResult, in id: SessionID, of app: App) {

@@ -122,7 +122,7 @@ extension SessionHost {
             let result = try await transition(.pairing(device), on: before, of: session, at: now, showsErrors: true)
             guard let result else { return silent }
             let paired = silent.state.identity
-            let identity = paired.after(result.transition) ?? paired
+            let identity = result.transition.changes.flatMap(paired.after) ?? paired
             return AppliedEvent(
                 state: before.next(result.state, as: identity, expiresAt: silent.state.expiresAt),
                 transition: result.transition)

@@ -195,7 +195,7 @@ public struct IdempotentRequest: Sendable {
             drawing: applied.state.drawing, body: answer(applied), replacedToken: applied.token == nil ? nil : caller,
             pairing: applied.pairing.flatMap { pairing in
                 issuer.map { GivenCode(issuer: $0, expiresAt: pairing.expiresAt) }
-            }, endings: applied.transition.sessionEndings)
+            }, endings: applied.transition.changes?.sessionEndings ?? [])
     }
 
     /// Checks that an answer kept under the key is the request's.

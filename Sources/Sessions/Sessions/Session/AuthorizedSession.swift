@@ -76,7 +76,7 @@ public struct AuthorizedSession: Sendable {
         try condition?.check(drawn)
         let result = try await transition(event, on: drawn, at: now, once: once)
         var applied = nextVersion(result, after: before, as: drawn, at: now, once: once)
-        if let request = applied.transition.pairingRequest {
+        if let request = applied.transition.changes?.pairingRequest {
             applied = try await with(code: request, applied, at: now, once: once)
         }
         let shown =
@@ -124,9 +124,10 @@ public struct AuthorizedSession: Sendable {
         once: IdempotentRequest?
     ) -> AppliedEvent {
         let version = before.version + 1
-        let token = result.transition.rotatesToken ? newToken(version: version, once: once) : nil
+        let changes = result.transition.changes
+        let token = changes?.tokenRotation == nil ? nil : newToken(version: version, once: once)
         let identity = before.identity.after(
-            result.transition, token, for: self.token, client: result.state.client, at: now,
+            changes, token, for: self.token, client: result.state.client, at: now,
             version: version)
         let expiresAt = host.settings.expiry(of: live.app, createdAt: before.identity.createdAt, usedAt: now)
         guard
@@ -182,8 +183,8 @@ public struct AuthorizedSession: Sendable {
         } catch {
             throw .refused(error, state: state)
         }
-        run.origin = host.origin(
-            of: event, in: state, of: live.app, by: isOperator ? nil : token, once: once, isDryRun: isDryRun)
+        run.origin = HostOrigin(
+            host, of: event, in: state, of: live.app, by: isOperator ? nil : token, once: once, isDryRun: isDryRun)
         host.trace(&run, of: id)
         let coordinator = host.measures.events == nil ? nil : run.recipient
         return .running(RunningTransition(run), coordinator: coordinator)
@@ -354,6 +355,24 @@ extension AuthorizedSession {
         return state.identity.devices(with: state.navigation, in: live.app)
     }
 
+    /// The last committed state as each device sees it: once for those that see the same, the device that acted last first.
+    /// A drawing that fails is the refusal of that device alone.
+    public func drawings() throws(SessionError) -> [Drawing] {
+        let state = try committed(at: host.now())
+        var drawings: [Drawing] = []
+        for device in state.identity.devices(with: state.navigation, in: live.app) {
+            if let known = drawings.firstIndex(where: { $0.devices[0].seesTheSame(as: device) }) {
+                drawings[known].devices.append(device)
+            } else {
+                let drawn = Result { () throws(SessionError) in try state.drawn(for: device, of: live.app) }
+                drawings.append(Drawing(devices: [device], state: drawn))
+            }
+        }
+        let first = drawings.firstIndex { state.navigation.isDrawn(for: $0.devices[0]) }
+        if let first { drawings.swapAt(0, first) }
+        return drawings
+    }
+
     /// A code for another device. An earlier one that was given out for the same token is worthless from then on.
     ///
     /// - Parameters:
@@ -436,4 +455,10 @@ extension SessionHost {
             state: before.next(before.navigation, as: identity, expiresAt: expiresAt),
             transition: Transition(event: event))
     }
+}
+
+/// A state as some devices of its session see it.
+public struct Drawing: Sendable {
+    public fileprivate(set) var devices: [Device]
+    public let state: Result<SessionState, SessionError>
 }

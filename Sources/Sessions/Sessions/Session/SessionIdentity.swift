@@ -100,7 +100,7 @@ extension SessionIdentity {
     /// All devices.
     ///
     /// - Parameter state: has what the session's only device says about itself.
-    func devices(with state: NavigationState, in app: App) -> [Device] {
+    package func devices(with state: NavigationState, in app: App) -> [Device] {
         tokens.map { token in
             device(of: token.digest, in: app)
                 ?? Device(token.number, label: token.label, role: state.role, state.client)
@@ -131,37 +131,39 @@ extension SessionIdentity {
     /// After a transition.
     ///
     /// - Parameters:
+    ///   - changes: the transition's.
     ///   - token: the new token of the client that posted the event, if the transition replaces it.
     ///   - caller: that client's token before.
     ///   - client: what the client says about itself after it.
     ///   - version: the transition's.
     /// - Returns: `nil` if nothing has changed.
     func after(
-        _ transition: Transition, _ token: SessionToken?, for caller: SHA256Digest, client: ClientInfo, at now: Date,
+        _ changes: SessionChanges?, _ token: SessionToken?, for caller: SHA256Digest, client: ClientInfo, at now: Date,
         version: Int
     ) -> SessionIdentity? {
         var identity: SessionIdentity?
         if tokens.count > 1 || tokens[0].client != nil, let known = access(of: caller)?.client, known != client {
             identity = with(tokens.map { $0.digest == caller ? $0.with(client, role: $0.role) : $0 })
         }
-        if let rotation = transition.tokenRotation, let token {
+        guard let changes else { return identity }
+        if let rotation = changes.tokenRotation, let token {
             identity = (identity ?? self).replacing(
                 caller, with: token.digest, endingOthers: rotation == .endingOthers, at: now, from: version)
         }
-        return (identity ?? self).after(transition) ?? identity
+        return (identity ?? self).after(changes) ?? identity
     }
 
     /// After a transition in which no client gets a new token: who is signed in may have changed, and devices may have gone.
     ///
     /// - Returns: `nil` if nothing has changed.
-    func after(_ transition: Transition) -> SessionIdentity? {
+    func after(_ changes: SessionChanges) -> SessionIdentity? {
         var identity: SessionIdentity?
-        if let change = transition.userChange, change.user != user {
+        if let change = changes.userChange, change.user != user {
             identity = SessionIdentity(
                 id: id, app: app, tokens: tokens, lastNumber: lastNumber, createdAt: createdAt, origin: origin,
                 user: change.user)
         }
-        for number in transition.revokedDevices { identity = (identity ?? self).revoking(number) ?? identity }
+        for number in changes.revokedDevices { identity = (identity ?? self).revoking(number) ?? identity }
         return identity
     }
 

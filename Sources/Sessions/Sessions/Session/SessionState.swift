@@ -195,7 +195,7 @@ extension Outcome {
     /// The sessions that the event ends.
     var endings: [SessionEnding] {
         switch self {
-        case .applied(let applied): applied.transition.sessionEndings
+        case .applied(let applied): applied.transition.changes?.sessionEndings ?? []
         case .answered(let answer, _, _, _, _): answer.endings
         }
     }

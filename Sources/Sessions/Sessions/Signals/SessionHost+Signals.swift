@@ -34,7 +34,7 @@ extension SessionHost {
             else {
                 return .unchanged(nil)
             }
-            let identity = before.identity.after(result.transition)
+            let identity = result.transition.changes.flatMap(before.identity.after)
             let hasChanged = result.state != before.navigation || identity != nil
             let state = hasChanged ? before.next(result.state, as: identity, expiresAt: before.expiresAt) : before
             let applied = AppliedEvent(state: state, transition: result.transition)
@@ -70,7 +70,7 @@ extension SessionHost {
         } catch {
             throw .refused(error, state: state)
         }
-        run.origin = origin(of: occurrence.event, in: state, of: live.app)
+        run.origin = HostOrigin(self, of: occurrence.event, in: state, of: live.app)
         trace(&run, of: live.id)
         let result = try await RunningTransition(run).outcome(callWatch).value { .refused($0, state: state) }
         reportCaught(result, in: live.id, of: live.app)

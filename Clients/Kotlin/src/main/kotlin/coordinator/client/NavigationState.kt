@@ -162,11 +162,14 @@ public data class PresentedFlow(
 public data class Alert(val key: String, val title: String, val message: String?, val buttons: List<AlertButton>) {
     internal constructor(json: JsonObject) : this(
         json.text("key").orEmpty(), json.text("title").orEmpty(), json.text("message"),
-        json.children("buttons").map { AlertButton(it.text("id").orEmpty(), it.text("title").orEmpty(), it.text("role")) })
+        json.children("buttons").map {
+            AlertButton(
+                it.text("id").orEmpty(), it.text("title").orEmpty(), it.text("role"), it.flag("isEnabled") ?: true)
+        })
 }
 
-/** A button of an alert. [role] is `cancel`, `destructive` or null. */
-public data class AlertButton(val id: String, val title: String, val role: String?)
+/** A button of an alert. [role] is `cancel`, `destructive` or null. It is not enabled if it is for devices of other roles. */
+public data class AlertButton(val id: String, val title: String, val role: String?, val isEnabled: Boolean)
 
 /** What `back` does: [effect] is `pop`, `dismiss`, `selectTab` or `dismissAlert`. */
 public data class Back(
