@@ -794,7 +794,7 @@ def devices():
     code = call("POST", f"/v1/sessions/{id}/pairings", token, {"role": "agent", "label": "Help desk"})["code"]
     agent = call("POST", "/v1/pairings", body={"code": code, "client": {"locale": "de"}})["token"]
     seen = lambda: page.run("""return [...document.querySelectorAll('.devices figure')].map(figure => [
-        ...[...figure.querySelectorAll('figcaption *')].map(part => part.innerText),
+        ...[...figure.querySelectorAll('figcaption > *')].map(part => part.innerText),
         [...figure.querySelectorAll('.screen:not(.leaving)')].at(-1)?.querySelector('h3').innerText])""")
     page.until(lambda: f"the agent sees {seen()}", lambda: seen() == [["Help desk · agent · de", "sees “Start”", "Start"]])
     page.shows("Home")
@@ -804,6 +804,24 @@ def devices():
         ["Help desk · agent · de", "sees “Warenkorb”", "Warenkorb"]])
     assert page.button("Discount", ".devices") is None, "what another device does can be done here"
     shot("devices", "light")
+    page.click("On a phone", ".tools")
+    select = page.field("Role", "dialog")
+    assert [option.text for option in select.find_elements("tag name", "option")] == ["customer", "agent"]
+    select.send_keys("agent")
+    code = page.until("no code", lambda: page.run("""
+        return document.querySelector('dialog select').value === 'agent' && document.querySelector('.code').innerText"""))
+    joined = call("POST", "/v1/pairings", body={"code": code.replace("-", "")})["token"]
+    page.until("the code is still shown", lambda: not page.run("return document.querySelector('dialog')"))
+    assert [token.get("role") for token in call("GET", f"/v1/sessions/{id}/tokens", token)["tokens"]][-1] == "agent"
+    call("DELETE", f"/v1/sessions/{id}/tokens/3", joined)
+    # An agent is not offered what its role may not do.
+    keep = "sessionStorage.setItem(arguments[0], JSON.stringify(arguments[1]))"
+    page.run(keep, f"console token {id}", agent)
+    page.driver.refresh()
+    page.shows("Warenkorb")
+    page.until("an agent may end the session", lambda: page.button("On a phone", ".tools")
+               and not page.button("End", ".tools") and not page.button("Fork", ".tools"))
+    page.run(keep, f"console token {id}", token)
     # An operator's phone is that of the device that acted last.
     page.run("""
         sessionStorage.removeItem(arguments[0]);

@@ -44,6 +44,7 @@ export async function sessionPage(main, id, config, tools) {
   const unreadable = new Set();
   let versions = [], schemas = new Map(), declared = [], signals = [], newest, drawn, connection, ended,
     search = "", tab = "phone", isHistoryKnown = false,
+    ownRole, // What this tab's device may do, in an app with roles.
     own, // The number of this tab's device, if there are others.
     seen = [], // What the others see.
     oldest; // The first version that the server still gives.
@@ -97,6 +98,10 @@ export async function sessionPage(main, id, config, tools) {
     h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.devices, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
   const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
+  if (app.value?.roles && !isOperator) {
+    const { role } = (await session.devices().catch(() => [])).find(({ isOwn }) => isOwn) ?? {};
+    ownRole = app.value.roles.find(({ name }) => name === role);
+  }
   const all = name => (app.value?.coordinators ?? []).flatMap(coordinator => (coordinator[name] ?? []).map(
     ({ example, ...event }) => ({ ...event, example: example.payload, coordinator: coordinator.name })));
   declared = all("events");
@@ -254,12 +259,12 @@ export async function sessionPage(main, id, config, tools) {
     const whyNoFork = isPast && isHistoryKnown ? whyClosed(at) : undefined;
     tools(newest.session.app, id, { version: now, isLive: !connection && !ended, isPast,
       actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
-        !isOperator && !ended
-          && h("button", { onclick: share, "data-focus": "share" }, "On a phone"),
-        !isOperator && !ended
+        !isOperator && !ended && (ownRole?.mayAct ?? true)
+          && h("button", { onclick: () => share(), "data-focus": "share" }, "On a phone"),
+        !isOperator && !ended && (ownRole?.mayEndOthers ?? true)
           && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking",
             disabled: !!whyNoFork, title: whyNoFork ?? "" }, "Fork"),
-        !ended && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
+        !ended && (ownRole?.mayEndOthers ?? true) && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
     render(line, historyView({ versions, open: openVersions(), shown, newest: now, onShow: scrub, whyNoFork,
       onFork: isOperator || ended ? undefined : () => fork(at) }));
     showBanner(at);
@@ -357,18 +362,21 @@ export async function sessionPage(main, id, config, tools) {
     } catch (problem) { fail(problem); }
   }
 
-  /** Shows a code with which another device takes part in the session. */
-  async function share() {
+  /** Shows a code with which another device takes part in the session, in a role that this one may give. */
+  async function share(role = ownRole?.name) {
     let code, known;
     try {
       known = (await session.devices()).length;
-      ({ code } = await session.pairingCode("Phone"));
+      ({ code } = await session.pairingCode("Phone", role));
     } catch (problem) { return fail(problem); }
     const address = `${pages.all}#${code.slice(0, 4)}-${code.slice(4)}`;
     const isHere = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
     const dialog = h("dialog", { "aria-label": "Continue on a phone" }, notice("Continue on a phone",
       "Open this address there, or type the code at “Continue with a code” on the first page. It can be used once, "
         + "within two minutes; both devices are in the session then.",
+      ownRole?.gives.length > 0 && h("label", {}, "In the role ", h("select", { "aria-label": "Role",
+        onchange: ({ target }) => { dialog.close(); share(target.value); } }, [ownRole.name, ...ownRole.gives]
+        .map(name => h("option", { selected: name === role }, name)))),
       h("p.code", {}, address.slice(-9)), h("a", { href: address, target: "_blank", rel: "noopener" }, address),
       isHere && h("p.quiet", {}, "This server listens to this computer only: another device reaches it if it was "
         + "started with --host 0.0.0.0, at this computer's address in the network."),
