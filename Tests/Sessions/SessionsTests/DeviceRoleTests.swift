@@ -146,6 +146,13 @@ private struct DeskCoordinator: Coordinator {
         await #expect(throws: SessionError.notForRole("helper")) { try await host.fork(open(help), version: nil) }
     }
 
+    @Test func `an expired session gives no code, whatever the role`() async throws {
+        let session = try await open(try await host.create())
+        await #expect(throws: SessionError.unknownRole) { try await session.openPairing(label: nil, role: "nobody") }
+        clock.advance(31 * 86_400)
+        await #expect(throws: SessionError.expired) { try await session.openPairing(label: nil, role: "nobody") }
+    }
+
     @Test func `who is alone may end the session`() async throws {
         let owner = try await host.create()
         let help = try await helper(of: owner)

@@ -297,7 +297,9 @@ final class Judge {
         } else if let answer = created.outcome.kept {
             checkKept(answer, of: created.id, verb)
         }
-        if isAlone, account.end(at: now) == nil, account.last.record.identity.access(of: digest) == nil {
+        // A coordinator that is told of the device may revoke it.
+        let isRevoked = verb == "pair" && walk.table.revokes
+        if isAlone, !isRevoked, account.end(at: now) == nil, account.last.record.identity.access(of: digest) == nil {
             find(.access, "\(verb): a token that opens nothing")
         }
         guard case .fork(let id, let token, let version, _) = request.call, let origin = ledger[id],

@@ -414,7 +414,9 @@ extension Actor {
         case .requestPairingCode:
             let role = command.to.map { [DeviceRole.user, .helper, .display][abs($0) % 3] }
             navigator.requestPairingCode(label: command.at == nil ? nil : "phone", role: role)
-        case .revokeDevice: navigator.revokeDevice(number + 1)
+        case .revokeDevice:
+            Table.current.noteRevocation()
+            navigator.revokeDevice(number + 1)
         case .signIn: navigator.signIn(user: "user\(number)")
         case .signOut: navigator.signOut()
         case .endSessions: navigator.endSessions(ofUser: "user\(number)", number % 2 == 0 ? .others : .all)

@@ -25,6 +25,7 @@ package final class Table: Sendable {
         /// Whether what a coordinator that is gone has asked for was dropped.
         var hasDropped = false
         var overloads = 0
+        var revokes = false
         /// The coordinators that were called as they were afterwards, by their names.
         var last: [String: Me] = [:]
     }
@@ -115,6 +116,11 @@ package final class Table: Sendable {
 
     /// How often a coordinator has had no capacity.
     package var overloads: Int { state.withLock { $0.overloads } }
+
+    /// Whether a coordinator has revoked a device.
+    package var revokes: Bool { state.withLock { $0.revokes } }
+
+    func noteRevocation() { state.withLock { $0.revokes = true } }
 
     func noteOverload() { state.withLock { $0.overloads += 1 } }
 

@@ -379,12 +379,13 @@ extension AuthorizedSession {
     ///   - label: what the device is to be called; see `AccessToken.isLabel`.
     ///   - role: the name of its role; `nil` if it may choose, see `Pairing.role`.
     public func openPairing(label: String?, role: String? = nil) async throws(SessionError) -> OpenPairing {
+        let now = host.now()
+        let state = try committed(at: now)
         if let role, !live.app.roles.contains(where: { $0.name == role }) { throw .unknownRole }
         try require { $0.mayGive(role) }
-        let now = host.now()
         try live.admitCode(at: now)
         let request = PairingRequest(label: label, role: role)
-        let pairing = try await open(.random(), for: token, of: try committed(at: now), request, at: now)
+        let pairing = try await open(.random(), for: token, of: state, request, at: now)
         await give(pairing, to: token)
         return pairing
     }
