@@ -94,7 +94,7 @@ final class Judge {
         guard response.error == nil, let id = request.call.session, let account = ledger[id],
             let before = account.versions.last(where: { $0.number <= request.begin })?.record.identity
         else { return }
-        let isKept = request.call.askedKey.map { account.hasKept(SHA256Digest(of: $0).hex) } ?? false
+        let isKept = (request.call.withdrawnKey ?? request.call.keptKey).map { account.hasKept($0) } ?? false
         if !isKept, !allows(request.call, before) {
             find(.access, "\(request.call.verb): not for the role of the device")
         }
