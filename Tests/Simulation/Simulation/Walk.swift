@@ -175,7 +175,7 @@ extension Walk {
             var findings = keep(
                 result, watch, cause,
                 isRelaunch: builtIn == .relaunch || isLeaving && before.alert?.subject == "relaunch")
-            findings += checkSeen(event, before, phones[phone])
+            findings += checkSeen(event, before, phones[phone]) + checkPressed(event, before)
             if builtIn == .back { findings += checkBack(before, result) }
             if builtIn == .describeClient {
                 findings += checkContents(before)
@@ -387,6 +387,14 @@ extension Walk {
             reason = "answer names an alert that is not shown"
         }
         return reason.map { [Finding(rule: .seen, signature: $0, reason: $0)] } ?? []
+    }
+
+    /// No device presses a button whose event is for others.
+    private func checkPressed(_ event: PostedEvent, _ before: NavigationState) -> [Finding] {
+        let pressed = before.alert?.alert.buttons.first { $0.id == event.payload?["button"]?.string }
+        guard event.type == "answer", pressed?.eventName == "plan", before.role?.name != "user" else { return [] }
+        let reason = "a button that is for others is pressed"
+        return [Finding(rule: .unlisted, signature: reason, reason: reason)]
     }
 
     /// An event that names what is no longer shown is refused for that reason.

@@ -44,8 +44,8 @@ export async function sessionPage(main, id, config, tools) {
   const unreadable = new Set();
   let versions = [], schemas = new Map(), declared = [], signals = [], newest, drawn, connection, ended,
     search = "", tab = "phone", isHistoryKnown = false,
-    ownRole, // What this tab's device may do, in an app with roles.
-    own, // The number of this tab's device, if there are others.
+    own, // This tab's device; none for an operator.
+    mayAct = true, mayEnd = true, // What its role allows.
     seen = [], // What the others see.
     oldest; // The first version that the server still gives.
   let shown = Number(new URLSearchParams(location.search).get("v")) || undefined;
@@ -53,7 +53,8 @@ export async function sessionPage(main, id, config, tools) {
   const part = (name, title, ...more) => h(`section.${name}`, { "aria-label": title, "data-part": name },
     h("h2", {}, title), more, h(".body"));
   const fold = title => h("details.others", { hidden: true }, h("summary", {}, title), h(".body"));
-  const whose = h(".whose"), phoneHost = h(".phone"), others = fold("Built-in events"), sent = fold("Signals of other systems");
+  const whose = h(".whose"), phoneHost = h(".phone");
+  const others = fold("Built-in events"), sent = fold("Signals of other systems");
   const filter = h("input", { type: "search", placeholder: "Search", "aria-label": "Search in the state",
     oninput: () => { search = filter.value.toLowerCase(); show(); } });
   const parts = { phone: h("section.screenside", { "aria-label": "Phone", "data-part": "phone" },
@@ -97,11 +98,11 @@ export async function sessionPage(main, id, config, tools) {
   render(main, banner, switcher,
     h(".columns", {}, h(".left", {}, parts.phone), h(".middle", {}, parts.devices, parts.tree, parts.layers),
     h(".right", {}, parts.last, parts.json)), line);
-  const [app] = await Promise.allSettled([ask(`v1/apps/${newest.session.app}`), readHistory()]);
-  if (app.value?.roles && !isOperator) {
-    const { role } = (await session.devices().catch(() => [])).find(({ isOwn }) => isOwn) ?? {};
-    ownRole = app.value.roles.find(({ name }) => name === role);
-  }
+  const [app, devices] = await Promise.allSettled(
+    [ask(`v1/apps/${newest.session.app}`), isOperator ? [] : session.devices(), readHistory()]);
+  own = devices.value?.find(({ isOwn }) => isOwn);
+  const ownRole = app.value?.roles?.find(({ name }) => name === own?.role);
+  if (ownRole) ({ mayAct, mayEndOthers: mayEnd } = ownRole);
   const all = name => (app.value?.coordinators ?? []).flatMap(coordinator => (coordinator[name] ?? []).map(
     ({ example, ...event }) => ({ ...event, example: example.payload, coordinator: coordinator.name })));
   declared = all("events");
@@ -143,9 +144,8 @@ export async function sessionPage(main, id, config, tools) {
   async function readDrawings(state) {
     if (!isOperator && !config.development) return;
     const { drawings } = await ask(`console/api/sessions/${id}/drawings?include=controls`, { token: session.token });
-    if (!isOperator && drawings.length > 1) own ??= (await session.devices()).find(({ isOwn }) => isOwn).number;
     // An operator's phone is that of the device that acted last, which is the first.
-    const mine = drawings.find(({ devices }) => devices.some(({ number }) => number === own)) ?? drawings[0];
+    const mine = drawings.find(({ devices }) => devices.some(({ number }) => number === own?.number)) ?? drawings[0];
     if (newest !== state) return;
     seen = drawings.filter(drawing => drawing !== mine);
     render(whose, seen.length > 0 && devicesView(mine.devices));
@@ -259,14 +259,14 @@ export async function sessionPage(main, id, config, tools) {
     const whyNoFork = isPast && isHistoryKnown ? whyClosed(at) : undefined;
     tools(newest.session.app, id, { version: now, isLive: !connection && !ended, isPast,
       actions: [h("button", { onclick: copy, "data-focus": "copy" }, "Copy as curl"),
-        !isOperator && !ended && (ownRole?.mayAct ?? true)
+        !isOperator && !ended && mayAct
           && h("button", { onclick: () => share(), "data-focus": "share" }, "On a phone"),
-        !isOperator && !ended && (ownRole?.mayEndOthers ?? true)
+        !isOperator && !ended && mayEnd
           && h("button", { onclick: () => fork(isPast ? at : undefined), "data-focus": "forking",
             disabled: !!whyNoFork, title: whyNoFork ?? "" }, "Fork"),
-        !ended && (ownRole?.mayEndOthers ?? true) && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
+        !ended && mayEnd && h("button.danger", { onclick: end, "data-focus": "end" }, "End")] });
     render(line, historyView({ versions, open: openVersions(), shown, newest: now, onShow: scrub, whyNoFork,
-      onFork: isOperator || ended ? undefined : () => fork(at) }));
+      onFork: isOperator || ended || !mayEnd ? undefined : () => fork(at) }));
     showBanner(at);
     if (!state) return;
     const before = stateAt(at - 1), marks = screenMarks(state, before),
@@ -363,7 +363,7 @@ export async function sessionPage(main, id, config, tools) {
   }
 
   /** Shows a code with which another device takes part in the session, in a role that this one may give. */
-  async function share(role = ownRole?.name) {
+  async function share(role = own?.role) {
     let code, known;
     try {
       known = (await session.devices()).length;
