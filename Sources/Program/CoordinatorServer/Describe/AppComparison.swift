@@ -32,11 +32,8 @@ struct AppComparison {
         }
         for coordinator in new.coordinators {
             let own = old.coordinators.first { $0.name == coordinator.name }
-            for event in coordinator.events {
-                guard own?.events.contains(where: { $0.type == event.type }) != true,
-                    !(event.aliases ?? []).contains(where: { alias in own?.events.contains { $0.type == alias } == true
-                    })
-                else { continue }
+            let known = own?.events.map(\.type) ?? []
+            for event in coordinator.events where !event.names.contains(where: known.contains) {
                 additions.append("event “\(event.type)” of \(coordinator.name)")
             }
             for signal in coordinator.signals ?? []
@@ -74,9 +71,7 @@ struct AppComparison {
             comparesBounds = true
         } else if own == nil,
             // Clients do not say to which coordinator they post.
-            let other = new.coordinators.flatMap(\.events).first(where: {
-                $0.type == event.type || $0.aliases?.contains(event.type) == true
-            })
+            let other = new.coordinators.flatMap(\.events).first(where: { $0.names.contains(event.type) })
         {
             additions.append("“\(event.type)” of \(coordinator) belongs to another coordinator")
             comparePayloads(event.schema, other.schema, name)
@@ -142,31 +137,24 @@ struct AppComparison {
 
     /// An alert has no name, and its title may change, so its buttons are looked for among all of its coordinator.
     private mutating func compareButtons(_ old: DescribedApp, _ new: DescribedApp) {
-        for coordinator in Self.buttons(of: old) {
-            let now = Self.buttons(of: new).first { $0.coordinator == coordinator.coordinator }?.ids ?? []
-            for id in coordinator.ids where !now.contains(id) {
-                breaks.append("clients that answer alerts of \(coordinator.coordinator): the button “\(id)” is gone")
-            }
+        let (before, now) = (Self.buttons(of: old), Self.buttons(of: new))
+        for button in before where !now.contains(button) {
+            breaks.append("clients that answer alerts of \(button.coordinator): the button “\(button.id)” is gone")
         }
-        for coordinator in Self.buttons(of: new) {
-            let before = Self.buttons(of: old).first { $0.coordinator == coordinator.coordinator }?.ids ?? []
-            for id in coordinator.ids where !before.contains(id) {
-                additions.append("button “\(id)” of alerts of \(coordinator.coordinator)")
-            }
+        for button in now where !before.contains(button) {
+            additions.append("button “\(button.id)” of alerts of \(button.coordinator)")
         }
     }
 
-    private static func buttons(of app: DescribedApp) -> [(coordinator: String, ids: [String])] {
-        var found: [(coordinator: String, ids: [String])] = []
-        for alert in app.alerts ?? [] {
-            let ids = alert.buttons.map(\.id)
-            if let known = found.firstIndex(where: { $0.coordinator == alert.coordinator }) {
-                found[known].ids += ids.filter { !found[known].ids.contains($0) }
-            } else {
-                found.append((alert.coordinator, ids))
-            }
+    private struct AlertButton: Hashable { let coordinator, id: String }
+
+    /// Each button once, those of a coordinator together.
+    private static func buttons(of app: DescribedApp) -> [AlertButton] {
+        let alerts = app.alerts ?? []
+        return alerts.map(\.coordinator).distinct(by: \.self).flatMap { coordinator in
+            alerts.filter { $0.coordinator == coordinator }.flatMap(\.buttons).distinct(by: \.id)
+                .map { AlertButton(coordinator: coordinator, id: $0.id) }
         }
-        return found
     }
 
     /// Whether two patterns match the same paths: the names of a path's parameters do not count.

@@ -81,10 +81,10 @@ enum DescriptionForm: String, CaseIterable, ExpressibleByArgument {
     fileprivate func text(of app: DescribedApp, _ json: JSON, head: String) -> String {
         switch self {
         case .json: json.indentedText + "\n"
-        case .swift: SwiftFile(app, head: head).text
-        case .typescript: TypeScriptFile(app, head: head).text
-        case .kotlin: KotlinFile(app, head: head).text
-        case .openapi: OpenAPIFile(app, head: head).text
+        case .swift: SwiftFile(app: app, head: head).text
+        case .typescript: TypeScriptFile(app: app, head: head).text
+        case .kotlin: KotlinFile(app: app, head: head).text
+        case .openapi: OpenAPIFile(app: app, head: head).text
         }
     }
 }

@@ -19,6 +19,9 @@ struct DescribedApp: Decodable {
             title.commented + (roles.map { ": only for \($0.joined(separator: " and "))." } ?? "")
         }
 
+        /// The type, and those that it had before.
+        var names: [String] { [type] + (aliases ?? []) }
+
         /// `nil` if the event has no payload.
         var payload: ValueType? { schema.map { ValueType($0) } }
     }
@@ -84,11 +87,7 @@ struct DescribedApp: Decodable {
 
     /// The ids of all tabs, each once, with the titles of those that have one.
     var tabs: [(id: String, title: String?)] {
-        var tabs: [(id: String, title: String?)] = []
-        for tab in (screens ?? []).flatMap({ $0.tabs ?? [] }) where !tabs.contains(where: { $0.id == tab.id }) {
-            tabs.append((tab.id, tab.title))
-        }
-        return tabs
+        (screens ?? []).flatMap { $0.tabs ?? [] }.distinct(by: \.id).map { ($0.id, $0.title) }
     }
 
     /// The names of the roles that devices may have, with what sets one apart.
@@ -98,11 +97,15 @@ struct DescribedApp: Decodable {
 
     /// The ids of all alerts' buttons, each once, with the title of the first one.
     var buttons: [(id: String, title: String?)] {
-        var buttons: [(id: String, title: String?)] = []
-        for button in (alerts ?? []).flatMap(\.buttons) where !buttons.contains(where: { $0.id == button.id }) {
-            buttons.append((button.id, button.title))
-        }
-        return buttons
+        (alerts ?? []).flatMap(\.buttons).distinct(by: \.id).map { ($0.id, $0.title) }
+    }
+}
+
+extension Sequence {
+    /// The first element of each key.
+    func distinct<Key: Hashable>(by key: (Element) -> Key) -> [Element] {
+        var known: Set<Key> = []
+        return filter { known.insert(key($0)).inserted }
     }
 }
 
@@ -189,22 +192,11 @@ indirect enum ValueType {
 struct Identifiers {
     enum Form { case upper, unchanged }
 
-    private let form: Form
-    private let keywords: Set<String>
-    /// Puts a keyword so that it is an identifier.
-    private let escape: (String) -> String
-    private var used: Set<String>
-
-    /// - Parameter reserved: what has a meaning of its own in the scope.
-    init(
-        _ form: Form, reserved: Set<String> = [], keywords: Set<String> = [],
-        escape: @escaping (String) -> String = { $0 + "_" }
-    ) {
-        self.form = form
-        self.keywords = keywords
-        self.escape = escape
-        self.used = reserved
-    }
+    let form: Form
+    /// The identifiers of the scope; at first, what has a meaning of its own in it.
+    var used: Set<String> = []
+    /// Become identifiers in backquotes.
+    var keywords: Set<String> = []
 
     mutating func identifier(for name: String) -> String {
         var identifier = Identifiers.plain(name, form)
@@ -215,36 +207,25 @@ struct Identifiers {
             number += 1
         }
         used.insert(identifier)
-        return keywords.contains(identifier) ? escape(identifier) : identifier
+        return keywords.contains(identifier) ? "`\(identifier)`" : identifier
     }
 
     /// The letters and digits of a name; a letter that follows others is in upper case.
     private static func plain(_ name: String, _ form: Form) -> String {
-        var words: [String.UnicodeScalarView] = [String.UnicodeScalarView()]
-        for scalar in name.unicodeScalars {
-            let isDigit = ("0"..."9").contains(scalar)
-            if scalar == "_" || isDigit || scalar.properties.isAlphabetic {
-                words[words.count - 1].append(scalar)
-            } else if !words[words.count - 1].isEmpty {
-                words.append(String.UnicodeScalarView())
-            }
-        }
-        let texts = words.map { String($0) }.filter { !$0.isEmpty }
-        guard var text = texts.first else { return "unnamed" }
-        for word in texts.dropFirst() { text += word.withFirst { $0.properties.uppercaseMapping } }
-        switch form {
-        case .unchanged: break
-        case .upper: text = text.withFirst { $0.properties.uppercaseMapping }
-        }
-        let startsWithDigit = text.unicodeScalars.first.map { ("0"..."9").contains($0) } ?? false
-        return startsWithDigit || text == "_" ? "_" + text : text
+        let digits: ClosedRange<Unicode.Scalar> = "0"..."9"
+        let words = name.unicodeScalars.split {
+            $0 != "_" && !digits.contains($0) && !$0.properties.isAlphabetic
+        }.map { String($0) }
+        guard let first = words.first else { return "unnamed" }
+        let start = form == .upper ? first.withUpperFirst : first
+        let text = start + words.dropFirst().map(\.withUpperFirst).joined()
+        return text == "_" || digits.contains(text.unicodeScalars[text.startIndex]) ? "_" + text : text
     }
 }
 
 extension String {
-    fileprivate func withFirst(_ change: (Unicode.Scalar) -> String) -> String {
-        guard let first = unicodeScalars.first else { return self }
-        return change(first) + String(unicodeScalars.dropFirst())
+    fileprivate var withUpperFirst: String {
+        unicodeScalars.prefix(1).map(\.properties.uppercaseMapping).joined() + String(unicodeScalars.dropFirst())
     }
 
     /// A literal of the text in quotation marks.

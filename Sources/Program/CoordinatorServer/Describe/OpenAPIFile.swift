@@ -3,14 +3,9 @@ internal import JSONCoding
 /// The general description of the API, narrowed for one app: its events and screens are one-ofs with constant names, so
 /// that a generator makes types of them. It is JSON, which is YAML, too.
 struct OpenAPIFile {
-    private let app: DescribedApp
-    private let head: String
-
-    /// - Parameter head: says what wrote the file.
-    init(_ app: DescribedApp, head: String) {
-        self.app = app
-        self.head = head
-    }
+    let app: DescribedApp
+    /// Says what wrote the file.
+    let head: String
 
     var text: String { json.indentedText + "\n" }
 
@@ -64,7 +59,7 @@ struct OpenAPIFile {
 
     private var schemas: JSONObject {
         var schemas = JSONObject()
-        var names = Identifiers(.upper, reserved: ["Event", "OtherScreen", "Screen", "State"])
+        var names = Identifiers(form: .upper, used: ["Event", "OtherScreen", "Screen", "State"])
         var events: [JSON] = []
         for (type, payloads, isRequired) in eventTypes {
             let name = names.identifier(for: type + " event")
@@ -85,7 +80,7 @@ struct OpenAPIFile {
         schemas["BuiltInEvent"] = [
             "type": "object", "required": ["type"],
             "properties": [
-                "type": ["type": "string", "enum": .array(builtInTypes.map { .string($0) })],
+                "type": ["type": "string", "enum": .array(app.builtInEvents.map { .string($0.type) })],
                 "payload": ["type": "object"],
             ],
         ]
@@ -145,8 +140,6 @@ struct OpenAPIFile {
         }
         return types
     }
-
-    private var builtInTypes: [String] { app.builtInEvents.map(\.type) }
 
     private static let session: JSON = [
         "name": "session", "in": "path", "required": true, "schema": ["type": "string"],

@@ -6,14 +6,9 @@
 /// if (screen.kind === "product") draw(screen.params.id);
 /// ```
 struct TypeScriptFile {
-    private let app: DescribedApp
-    private let head: String
-
-    /// - Parameter head: says what wrote the file.
-    init(_ app: DescribedApp, head: String) {
-        self.app = app
-        self.head = head
-    }
+    let app: DescribedApp
+    /// Says what wrote the file.
+    let head: String
 
     var text: String {
         let parts: [[String]] = [
@@ -65,22 +60,16 @@ struct TypeScriptFile {
         return lines + ["} as const;"]
     }
 
-    /// The screens, with the value of `kind` for each.
-    private var kinds: [(kind: String, screen: DescribedApp.Screen)] {
-        var kinds = Identifiers(.unchanged, reserved: ["unknown"])
-        var found: [(kind: String, screen: DescribedApp.Screen)] = []
-        for screen in app.screens ?? [] {
-            let kind = screen.name == "unknown" ? kinds.identifier(for: screen.name) : screen.name
-            found.append((Self.literal(kind), screen))
-        }
-        return found
+    /// The value of `kind` for a screen.
+    private static func kind(of screen: DescribedApp.Screen) -> String {
+        literal(screen.name == "unknown" ? "unknown_" : screen.name)
     }
 
     private var screens: [String] {
-        let alternatives = kinds.map { kind, screen in
+        let alternatives = (app.screens ?? []).map { screen in
             let members = screen.members
             let params = members.isEmpty ? "" : " readonly params: \(Self.type(.record(members), isSent: false));"
-            return "    | { readonly kind: \(kind);\(params) readonly screen: AnyScreen }"
+            return "    | { readonly kind: \(Self.kind(of: screen));\(params) readonly screen: AnyScreen }"
         }
         return [
             "/** A screen. It is `unknown` if this file does not have it, or if its parameters are others. */",
@@ -94,13 +83,13 @@ struct TypeScriptFile {
             "    const params: any = screen.params ?? {};",
             "    switch (screen.name) {",
         ]
-        for (kind, screen) in kinds {
+        for screen in app.screens ?? [] {
             lines.append("        case \(Self.literal(screen.name)):")
             let members = screen.members
             let conditions = members.filter(\.isRequired).map {
                 Self.check("params[\(Self.literal($0.name))]", $0.type)
             }
-            let result = "return { kind: \(kind),\(members.isEmpty ? "" : " params,") screen };"
+            let result = "return { kind: \(Self.kind(of: screen)),\(members.isEmpty ? "" : " params,") screen };"
             if conditions.isEmpty {
                 lines.append("            \(result)")
             } else {
@@ -148,7 +137,7 @@ struct TypeScriptFile {
 
     /// A property's name, in quotation marks where it is no identifier.
     private static func name(_ name: String) -> String {
-        var plain = Identifiers(.unchanged)
+        var plain = Identifiers(form: .unchanged)
         return plain.identifier(for: name) == name ? name : literal(name)
     }
 
