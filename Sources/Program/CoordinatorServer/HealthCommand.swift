@@ -12,7 +12,7 @@ struct HealthCommand: ParsableCommand {
             of the server's settings in the environment and in a file, by default 127.0.0.1:8080.
             """)
 
-    @Option(help: "The name or address that the server listens on: 127.0.0.1, ::1.", transform: HostArgument.parse)
+    @Option(help: "The name or address that the server listens on: 127.0.0.1, ::1.", transform: SettingForm.host.parse)
     var host: String?
 
     @Option(help: "The port that the server listens on.")

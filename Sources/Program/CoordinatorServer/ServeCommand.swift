@@ -86,7 +86,7 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
             limit: Int((drain.delay + drain.time) / .seconds(1)) + 1 + ServerLifetime.stopGrace)
         var links = RequestChain.Links()
         links.tracer = traces?.tracer
-        links.origins = Set(settings.clients.allowOrigin.map(\.text))
+        links.origins = Set(settings.clients.allowOrigin)
         links.measures = metrics?.requests
         links.report = AccessLog(share: settings.log.accessLog).report
         let server = try listen(RequestChain.around(handler, links))

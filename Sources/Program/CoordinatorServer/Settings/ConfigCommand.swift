@@ -63,11 +63,13 @@ struct ConfigCommand<Server: NavigationServer>: ParsableCommand {
 }
 
 extension SettingValue {
+    private var shownTexts: [String] { row.form.mayHoldSecret ? texts.map(\.hidingPassword) : texts }
+
     /// The value for people; secrets are hidden.
     var shown: String {
         if isSecretItself { return "(hidden)" }
         if texts.isEmpty { return "-" }
-        return texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 }.joined(separator: ", ").printable
+        return shownTexts.joined(separator: ", ").printable
     }
 
     /// The value's origin for people, and what a default depends on.
@@ -79,7 +81,7 @@ extension SettingValue {
     /// The value as a file has it; `null` if there is none, or a secret.
     var jsonValue: JSON {
         if isSecretItself || texts.isEmpty && row.kind != .list { return .null }
-        return row.json(texts.map { row.mayHoldSecret ? $0.hidingPassword : $0 })
+        return row.json(shownTexts)
     }
 
     /// The value, its layer and the layer's source.

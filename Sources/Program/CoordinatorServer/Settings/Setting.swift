@@ -13,11 +13,7 @@ struct Setting<Value: Sendable>: SettingPart {
 extension Setting {
     /// One value.
     init(_ name: String, _ form: SettingForm<Value>, default standard: String, _ help: String) {
-        row = SettingRow(name, form.kind, form, standard: standard, help)
-        read = { value in
-            guard let text = value.texts.last else { throw ValidationError("It is empty.") }
-            return try form.parse(text)
-        }
+        self.init(SettingRow(name: name, form: form.erased, standard: standard, help: help), form)
     }
 
     /// One value, whose default depends on the machine or on other settings.
@@ -29,7 +25,11 @@ extension Setting {
         _ name: String, _ form: SettingForm<Value>, unset: String,
         derived: @escaping @Sendable (SettingResolution) -> String, _ help: String
     ) {
-        row = SettingRow(name, form.kind, form, unset: unset, derived: derived, help)
+        self.init(SettingRow(name: name, form: form.erased, unset: unset, derived: derived, help: help), form)
+    }
+
+    private init(_ row: SettingRow, _ form: SettingForm<Value>) {
+        self.row = row
         read = { value in
             guard let text = value.texts.last else { throw ValidationError("It is empty.") }
             return try form.parse(text)
@@ -45,13 +45,13 @@ extension Setting {
         _ name: String, _ form: SettingForm<Wrapped>, unset: String? = nil,
         derived: (@Sendable (SettingResolution) -> String?)? = nil, _ help: String
     ) where Value == Wrapped? {
-        row = SettingRow(name, form.kind, form, unset: unset, derived: derived, help)
+        row = SettingRow(name: name, form: form.erased, unset: unset, derived: derived, help: help)
         read = { value in try value.texts.last.map(form.parse) }
     }
 
     /// Any number of values: a flag several times, an array in a file, separated by commas in the environment.
     init<Element>(list name: String, _ form: SettingForm<Element>, _ help: String) where Value == [Element] {
-        row = SettingRow(name, .list, form, help)
+        row = SettingRow(name: name, form: form.erased(as: .list), help: help)
         read = { value in try value.texts.map(form.parse) }
     }
 }
@@ -65,8 +65,8 @@ extension Setting<Secret?> {
     /// A value that is never shown. The command line and a file name a file that has it; the environment has the
     /// value or names such a file.
     init(secret name: String, unset: String, _ help: String) {
-        let form = SettingForm("file", "a file", mayHoldSecret: true) { $0 }
-        row = SettingRow(name, .secret, form, unset: unset, help)
+        let form = SettingForm("file", "a file", kind: .secret, mayHoldSecret: true) { $0 }
+        row = SettingRow(name: name, form: form.erased, unset: unset, help: help)
         read = { value in value.texts.first.map { value.isSecretItself ? .text($0) : .file($0) } }
     }
 }
@@ -76,36 +76,19 @@ enum Secret { case text(String), file(String) }
 
 /// A setting without the type of its value: all that flags, documents and the layers need.
 struct SettingRow: Sendable {
-    enum Kind: Sendable { case text, number, size, time, flag, list, secret }
-
     /// As the flag, without `--`: `idle-expiry`.
     let name: String
-    let kind: Kind
-    /// What the value is: in one word for usage lines, `--port <number>`; in a few for documents.
-    let word, form: String
-    /// Whether errors must not repeat a value.
-    let mayHoldSecret: Bool
+    let form: SettingForm<any Sendable>
     /// The default as it is written in any layer; `nil` if there is none or it depends on the machine.
-    let standard: String?
+    var standard: String?
     /// The meaning of no value, for people.
-    let unset: String?
+    var unset: String?
     /// The default that depends on the machine or on other settings, as it is written in any layer.
-    let derived: (@Sendable (SettingResolution) -> String?)?
+    var derived: (@Sendable (SettingResolution) -> String?)?
     /// Whole sentences.
     let help: String
-    /// Throws what is wrong with a value, in whole sentences that may repeat it.
-    let check: @Sendable (String) throws -> Void
 
-    fileprivate init<Value>(
-        _ name: String, _ kind: Kind, _ form: SettingForm<Value>, standard: String? = nil, unset: String? = nil,
-        derived: (@Sendable (SettingResolution) -> String?)? = nil, _ help: String
-    ) {
-        (self.name, self.kind, self.word, self.form) = (name, kind, form.word, form.description)
-        (self.mayHoldSecret, self.standard, self.unset, self.help) = (form.mayHoldSecret, standard, unset, help)
-        self.derived = derived
-        check = { text in _ = try form.parse(text) }
-    }
-
+    var kind: SettingKind { form.kind }
     /// The name on the command line and in a file: a secret is named by its file.
     var key: String { kind == .secret ? "\(name)-file" : name }
     var flag: String { "--\(key)" }
@@ -118,7 +101,7 @@ struct SettingRow: Sendable {
     /// The default for people; `nil` if there is none.
     var defaultText: String? { standard ?? unset }
     /// The bounds of a time, for the help; `nil` for every other value.
-    var bounds: String? { kind == .time ? form : nil }
+    var bounds: String? { kind == .time ? form.description : nil }
 }
 
 /// A place that settings come from, in ascending precedence.
@@ -152,11 +135,11 @@ struct SettingValue: Sendable {
             guard !text.isEmpty else { return "\(name): It is empty." }
             // C would read only what precedes the NUL.
             guard !text.utf8.contains(0) else { return "\(name): It has a NUL character." }
-            do { try row.check(text) } catch {
+            do { _ = try row.form.parse(text) } catch {
                 // A message may repeat the value, in which only a URI can have a password.
                 let isSecret =
-                    row.mayHoldSecret && (text.has("@") || text.utf8.firstRange(of: "password".utf8) != nil)
-                return "\(name): \(isSecret ? "Write \(row.form)." : "\(error)")"
+                    row.form.mayHoldSecret && (text.has("@") || text.utf8.firstRange(of: "password".utf8) != nil)
+                return "\(name): \(isSecret ? "Write \(row.form.description)." : "\(error)")"
             }
             return nil
         }

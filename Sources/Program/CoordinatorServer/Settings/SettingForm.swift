@@ -2,32 +2,39 @@ internal import ArgumentParser
 internal import ByteText
 internal import FoundationEssentials
 
+/// What kind of value a setting has: how a flag, the environment and a file have it.
+enum SettingKind: Sendable { case text, number, size, time, flag, list, secret }
+
 /// How a setting's value is written.
 struct SettingForm<Value: Sendable>: Sendable {
-    let kind: SettingRow.Kind
+    let kind: SettingKind
+    /// What the value is: in one word for usage lines, `--port <number>`; in a few for documents.
     let word, description: String
+    /// Whether errors must not repeat a value.
     let mayHoldSecret: Bool
-    /// Throws `ValidationError`.
+    /// Throws `ValidationError`, whose message may repeat the text.
     let parse: @Sendable (String) throws -> Value
 
-    /// - Parameters:
-    ///   - word: what the value is in one word: `host`.
-    ///   - description: what it is in a few words.
-    ///   - mayHoldSecret: whether errors must not repeat it.
-    ///   - parse: throws `ValidationError`, whose message may repeat the text.
     init(
-        _ word: String, _ description: String, kind: SettingRow.Kind = .text, mayHoldSecret: Bool = false,
+        _ word: String, _ description: String, kind: SettingKind = .text, mayHoldSecret: Bool = false,
         parse: @escaping @Sendable (String) throws -> Value
     ) {
         (self.kind, self.word, self.description, self.mayHoldSecret) = (kind, word, description, mayHoldSecret)
         self.parse = parse
     }
 
+    /// Without the type of the value.
+    var erased: SettingForm<any Sendable> { erased(as: kind) }
+
+    func erased(as kind: SettingKind) -> SettingForm<any Sendable> {
+        SettingForm<any Sendable>(word, description, kind: kind, mayHoldSecret: mayHoldSecret, parse: parse)
+    }
+
     /// - Parameters:
     ///   - advice: follows the error for a text that is no value.
     ///   - value: makes the value; returns `nil` for such a text.
     init(
-        _ word: String, _ description: String, kind: SettingRow.Kind = .text, advice: String = "",
+        _ word: String, _ description: String, kind: SettingKind = .text, advice: String = "",
         value: @escaping @Sendable (String) -> Value?
     ) {
         self.init(word, description, kind: kind) { text in
@@ -57,7 +64,7 @@ extension SettingForm<ByteSize> {
         return Self(
             "size", description, kind: .size, advice: ByteSize.form,
             value: { text in
-                ByteSize(text).flatMap { $0 >= least && $0 <= most ?? $0 ? $0 : nil }
+                ByteSize(text).flatMap { (least.bytes...(most?.bytes ?? .max)).contains($0.bytes) ? $0 : nil }
             })
     }
 }
@@ -82,7 +89,36 @@ extension SettingForm<Share> {
 }
 
 extension SettingForm<String> {
-    static var host: Self { Self("host", "a name or an address", parse: HostArgument.parse) }
+    /// An IPv6 address may be in brackets, as in URLs.
+    static var host: Self {
+        Self("host", "a name or an address") { text in
+            if let inside = text.inside("[", "]") { return String(inside) }
+            let hasPort = text.utf8.firstRange(of: "]:".utf8) != nil || text.parts(at: ":").count == 2
+            guard text.has("/") || hasPort else { return text }
+            var advice = "A host is a name or an address alone, without scheme, port or path."
+            let url = URL(string: text.utf8.firstRange(of: "//".utf8) != nil ? text : "//\(text)")
+            if let url, let host = url.host {
+                advice += " Write --host \(host)\(url.port.map { " --port \($0)" } ?? "")."
+            }
+            throw ValidationError(advice)
+        }
+    }
+
+    /// An origin as browsers write it (RFC 6454, section 6.2): scheme, host, and the port unless it is the scheme's own.
+    static var origin: Self {
+        Self(
+            "origin", "an origin such as https://app.example",
+            advice: "Write scheme, host and port only, in lower case and without a final slash."
+        ) { text in
+            guard let (scheme, rest) = text.cut(at: ":"), !scheme.isEmpty, rest.begins(with: "//") else { return nil }
+            let host = Substring(rest.utf8.dropFirst(2))
+            guard !host.isEmpty, !host.utf8.contains(where: { "/*?#@".utf8.contains($0) }),
+                text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), text == text.lowercased(),
+                !(scheme == "http" && host.ends(with: ":80")), !(scheme == "https" && host.ends(with: ":443"))
+            else { return nil }
+            return text
+        }
+    }
 
     /// A directory or a file.
     static func path(_ word: String) -> Self { Self(word, "a \(word)", parse: { $0 }) }
@@ -131,20 +167,6 @@ struct Span: Equatable, CustomStringConvertible {
     }
 }
 
-/// The value of `--host`: a name or an address; an IPv6 address may be in brackets, as in URLs.
-enum HostArgument {
-    @Sendable static func parse(_ text: String) throws -> String {
-        if let inside = text.inside("[", "]") { return String(inside) }
-        let hasPort = text.utf8.firstRange(of: "]:".utf8) != nil || text.parts(at: ":").count == 2
-        guard text.has("/") || hasPort else { return text }
-        var advice = "A host is a name or an address alone, without scheme, port or path."
-        if let url = URL(string: text.utf8.firstRange(of: "//".utf8) != nil ? text : "//\(text)"), let host = url.host {
-            advice += " Write --host \(host)\(url.port.map { " --port \($0)" } ?? "")."
-        }
-        throw ValidationError(advice)
-    }
-}
-
 /// How many of all are chosen: none, all, or a percentage.
 struct Share: Equatable {
     let percent: Double
@@ -163,7 +185,7 @@ struct Share: Equatable {
 }
 
 /// An amount of memory or storage as it is given on the command line.
-struct ByteSize: Equatable, Comparable, CustomStringConvertible {
+struct ByteSize: Equatable, CustomStringConvertible {
     /// How it is written, for help and errors.
     static let form = "Write bytes, or a number with K, M or G (powers of 1024), for example 512M."
 
@@ -183,26 +205,9 @@ struct ByteSize: Equatable, Comparable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    static func < (first: ByteSize, second: ByteSize) -> Bool { first.bytes < second.bytes }
-
     /// In the largest unit that divides it.
     var description: String {
         let unit = ByteSize.units.filter { bytes % $0.value == 0 }.max { $0.value < $1.value }
         return unit.map { "\(bytes / $0.value)\($0.key)" } ?? "\(bytes)"
-    }
-}
-
-/// An origin as browsers write it (RFC 6454, section 6.2): scheme, host, and the port unless it is the scheme's own.
-struct WebOrigin {
-    let text: String
-
-    init?(_ argument: String) {
-        guard let (scheme, rest) = argument.cut(at: ":"), !scheme.isEmpty, rest.begins(with: "//") else { return nil }
-        let host = Substring(rest.utf8.dropFirst(2))
-        guard !host.isEmpty, !host.utf8.contains(where: { "/*?#@".utf8.contains($0) }),
-            argument.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), argument == argument.lowercased(),
-            !(scheme == "http" && host.ends(with: ":80")), !(scheme == "https" && host.ends(with: ":443"))
-        else { return nil }
-        text = argument
     }
 }

@@ -1,6 +1,7 @@
 public import ArgumentParser
 internal import FoundationEssentials
 internal import Glibc
+internal import JSONCoding
 internal import Synchronization
 
 /// Settings that belong together. Its stored properties are the settings, or groups of them, in the order of the help.
@@ -105,7 +106,7 @@ extension [any SettingPart] {
     fileprivate var options: [Mirror.Child] { map { (label: "_\($0.key.stringValue)", value: $0.option) } }
 
     fileprivate func values(from decoder: any Decoder) throws -> [String: SettingValue] {
-        let container = try decoder.container(keyedBy: SettingKey.self)
+        let container = try decoder.container(keyedBy: TextKey.self)
         let values = try flatMap { try $0.values(in: container) }
         return Dictionary(values.map { ($0.row.name, $0) }) { _, last in last }
     }
@@ -115,37 +116,29 @@ extension [any SettingPart] {
 protocol SettingPart: Sendable {
     var rows: [SettingRow] { get }
     /// Its name in the library that parses the command line.
-    var key: SettingKey { get }
+    var key: TextKey { get }
     /// The property wrapper that declares it to that library.
     var option: Any { get }
     /// Its values on the command line.
-    func values(in container: KeyedDecodingContainer<SettingKey>) throws -> [SettingValue]
-}
-
-struct SettingKey: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
+    func values(in container: KeyedDecodingContainer<TextKey>) throws -> [SettingValue]
 }
 
 extension SettingGroup {
-    var key: SettingKey { SettingKey(stringValue: "\(Self.self)") }
+    var key: TextKey { TextKey(stringValue: "\(Self.self)") }
     var option: Any { OptionGroup<SettingFlags<Self>>(title: Self.title) }
 
-    func values(in container: KeyedDecodingContainer<SettingKey>) throws -> [SettingValue] {
+    func values(in container: KeyedDecodingContainer<TextKey>) throws -> [SettingValue] {
         Array(try container.decode(OptionGroup<SettingFlags<Self>>.self, forKey: key).wrappedValue.values.values)
     }
 }
 
 extension Setting {
-    var key: SettingKey { SettingKey(stringValue: row.key) }
+    var key: TextKey { TextKey(stringValue: row.key) }
 
     var option: Any {
         let standard = row.kind == .flag ? "--no-\(row.name)" : row.defaultText
         let remarks = [row.bounds, standard.map { "default: \($0)" }].compactMap(\.self).joined(separator: "; ")
-        let help = ArgumentHelp(row.help + (remarks.isEmpty ? "" : " (\(remarks))"), valueName: row.word)
+        let help = ArgumentHelp(row.help + (remarks.isEmpty ? "" : " (\(remarks))"), valueName: row.form.word)
         let name = NameSpecification.customLong(row.key)
         return switch row.kind {
         case .flag: Flag<Bool?>(name: name, inversion: .prefixedNo, help: help)
@@ -154,7 +147,7 @@ extension Setting {
         }
     }
 
-    func values(in container: KeyedDecodingContainer<SettingKey>) throws -> [SettingValue] {
+    func values(in container: KeyedDecodingContainer<TextKey>) throws -> [SettingValue] {
         var flag = row.flag
         let texts: [String]
         switch row.kind {

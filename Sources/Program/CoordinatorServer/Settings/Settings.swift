@@ -108,11 +108,7 @@ struct Settings: SettingGroup {
             derived: { $0["trusted-proxy"]?.texts.isEmpty == false ? "100" : "0" },
             "Sessions that one address may create in a second (429); 0 for any number.")
         let allowOrigin = Setting(
-            list: "allow-origin",
-            SettingForm(
-                "origin", "an origin such as https://app.example",
-                advice: "Write scheme, host and port only, in lower case and without a final slash.",
-                value: { WebOrigin($0) }),
+            list: "allow-origin", .origin,
             "A web origin whose pages may use the API: https://app.example. May be given several times.")
         let serviceKeyFile = Setting(
             "service-key-file", .path("file"),

@@ -33,7 +33,7 @@ enum SettingsDocument {
     private static func line(_ row: SettingRow) -> String {
         let variables = row.variables.map { "`\($0)`" }.joined(separator: ", ")
         let standard = row.standard.map { "`\($0)`" } ?? row.unset ?? "–"
-        let cells = ["`\(row.key)`<br>\(variables)", row.form, standard, row.help]
+        let cells = ["`\(row.key)`<br>\(variables)", row.form.description, standard, row.help]
         return "| \(cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ")) |\n"
     }
 }
@@ -102,7 +102,7 @@ struct ManualPage<Server: NavigationServer> {
     private func entry(_ row: SettingRow) -> String {
         let flag =
             row.kind == .flag
-            ? ".BR \(row.flag.roff) , \("--no-\(row.name)".roff)" : ".BI \(row.flag.roff) \" \(row.word.roff)\""
+            ? ".BR \(row.flag.roff) , \("--no-\(row.name)".roff)" : ".BI \(row.flag.roff) \" \(row.form.word.roff)\""
         let bounds = row.bounds.map { " Write \($0)." } ?? ""
         let standard = row.defaultText.map { " Default: \($0)." } ?? ""
         return """
