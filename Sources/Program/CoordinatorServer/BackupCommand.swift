@@ -110,9 +110,7 @@ final class KeptBackups {
     deinit { close(lock) }
 
     private static func unusable(_ directory: String, _ code: CInt) -> ExitCode {
-        let reason =
-            errno == EWOULDBLOCK
-            ? "another backup is being made in it" : String(cString: strerror(errno)).lowercased()
+        let reason = errno == EWOULDBLOCK ? "another backup is being made in it" : String.systemError()
         return .cannotStart(code, "\(directory) cannot be used: \(reason)")
     }
 
@@ -140,8 +138,7 @@ final class KeptBackups {
         let others = names(matching: KeptBackups.backup).filter { $0 != newest }
         for old in others.dropLast(count - 1) {
             if unlink(old) != 0 {
-                StandardError.print(
-                    "Warning: \(old) cannot be removed: \(String(cString: strerror(errno)).lowercased())")
+                StandardError.print("Warning: \(old) cannot be removed: \(String.systemError())")
             }
         }
     }

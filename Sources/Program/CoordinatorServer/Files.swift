@@ -52,8 +52,8 @@ struct Directory {
                 }
             remedy = "\(way), or \(remedy)"
         }
-        let reason = String(cString: strerror(fault.code)).lowercased()
-        return "\(path) cannot be used by user \(id), group \(group): \(fault.path): \(reason); \(remedy)"
+        let reason = "\(fault.path): \(String.systemError(fault.code))"
+        return "\(path) cannot be used by user \(id), group \(group): \(reason); \(remedy)"
     }
 
     private static func owner(of path: String) -> uid_t? {
@@ -111,7 +111,7 @@ package enum DirectoryOwner {
 
     private static func become(_ owner: User, in directory: String) throws {
         guard owner.assume() else {
-            let reason = String(cString: strerror(errno)).lowercased()
+            let reason = String.systemError()
             throw ExitCode.cannotStart(
                 EX_NOPERM,
                 "\(directory) belongs to user \(owner.id), and this process cannot act as that user: \(reason)")
@@ -139,7 +139,7 @@ package enum DirectoryOwner {
             guard lstat(next, &info) == 0 else { return nil }
             if info.st_uid != 0 {
                 try checkFiles(in: directory, ownedByRoot: false)
-                return User(owning: info)
+                return User(id: info.st_uid, group: info.st_gid, otherGroups: [])
             }
             if info.st_mode & S_IFMT == S_IFLNK {
                 links += 1
@@ -199,14 +199,6 @@ private struct User {
         var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
         let count = getgroups(CInt(groups.count), &groups)
         return User(id: geteuid(), group: getegid(), otherGroups: Array(groups.prefix(Int(max(0, count)))))
-    }
-
-    private init(id: uid_t, group: gid_t, otherGroups: [gid_t]) {
-        (self.id, self.group, self.otherGroups) = (id, group, otherGroups)
-    }
-
-    init(owning file: stat) {
-        self.init(id: file.st_uid, group: file.st_gid, otherGroups: [])
     }
 
     /// Gives the process these rights, and keeps root as the user to go back to.
@@ -324,7 +316,7 @@ package final class NewFile: Sendable {
     }
 
     private static func cannotCreate(_ path: String, _ code: CInt) -> ExitCode {
-        let reason = "\(path) cannot be created: \(String(cString: strerror(code)).lowercased())"
+        let reason = "\(path) cannot be created: \(String.systemError(code))"
         return .cannotStart(EX_CANTCREAT, code == EEXIST ? "\(path) exists already; name a new file" : reason)
     }
 }
@@ -341,12 +333,7 @@ struct AddressFile {
         self.path = path
     }
 
-    /// Names the variable, the path and the cause.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    func write(_ address: HTTPAuthority) throws(Failure) {
+    func write(_ address: HTTPAuthority) throws(UnusableFile) {
         // Renamed when it is whole, so that `health` never reads half of it.
         let draft = "\(path).\(getpid())"
         let text = "\(address.host) \(address.port)\n"
@@ -355,16 +342,16 @@ struct AddressFile {
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         defer { if file >= 0 { close(file) } }
         guard file >= 0, Glibc.write(file, text, text.utf8.count) == text.utf8.count, rename(draft, path) == 0 else {
-            let cause = AddressFile.systemError
+            let cause = String.systemError()
             unlink(draft)
             throw failure("cannot be written", cause)
         }
     }
 
-    func read() throws(Failure) -> HTTPAuthority {
+    func read() throws(UnusableFile) -> HTTPAuthority {
         guard access(path, R_OK) == 0, let bytes = FileManager.default.contents(atPath: path) else {
             let remark = errno == ENOENT ? ": the server is not running" : ""
-            throw failure("cannot be read", AddressFile.systemError + remark)
+            throw failure("cannot be read", String.systemError() + remark)
         }
         let words = String(decoding: bytes, as: UTF8.self).words
         guard words.count == 2, let port = Int(words[1]), (1...65_535).contains(port) else {
@@ -373,10 +360,8 @@ struct AddressFile {
         return HTTPAuthority(host: String(words[0]), port: port)
     }
 
-    private static var systemError: String { String(cString: strerror(errno)).lowercased() }
-
-    private func failure(_ what: String, _ cause: String) -> Failure {
-        Failure(description: "\(AddressFile.variable)=\(path) \(what) (\(cause))")
+    private func failure(_ what: String, _ cause: String) -> UnusableFile {
+        UnusableFile(reason: "\(AddressFile.variable)=\(path) \(what) (\(cause))")
     }
 
     /// Removes the file, unless another server has written it meanwhile.
@@ -385,14 +370,16 @@ struct AddressFile {
     }
 }
 
+/// Why a file cannot be used.
+struct UnusableFile: Error, Equatable {
+    /// One of sysexits.h.
+    var exitCode = EX_NOINPUT
+    /// A sentence without its full stop, which names the file.
+    let reason: String
+}
+
 /// Reads a file that a person has written: settings, a password, a token.
 enum SmallFile {
-    /// Why a file cannot be used.
-    struct Unreadable: Error {
-        /// A sentence without its full stop, which names the file.
-        let reason: String
-    }
-
     /// In bytes. All settings together take a few thousand.
     private static let sizeLimit = 64 << 10
 
@@ -401,10 +388,8 @@ enum SmallFile {
     /// How long reading may take, in nanoseconds.
     private static let maxReadingTime = 60_000_000_000
 
-    static func bytes(of path: String, upTo sizeLimit: Int = sizeLimit) throws(Unreadable) -> [UInt8] {
-        func failed() -> Unreadable {
-            Unreadable(reason: "\(path) cannot be read: \(String(cString: strerror(errno)).lowercased())")
-        }
+    static func bytes(of path: String, upTo sizeLimit: Int = sizeLimit) throws(UnusableFile) -> [UInt8] {
+        func failed() -> UnusableFile { UnusableFile(reason: "\(path) cannot be read: \(String.systemError())") }
         // Without O_NONBLOCK, opening a pipe would wait for a writer.
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw failed() }
@@ -414,12 +399,12 @@ enum SmallFile {
         let start = MonotonicTime.nanoseconds
         while bytes.count <= sizeLimit {
             guard MonotonicTime.nanoseconds - start < maxReadingTime else {
-                throw Unreadable(reason: "\(path) is a pipe that has not ended after a minute")
+                throw UnusableFile(reason: "\(path) is a pipe that has not ended after a minute")
             }
             var wanted = pollfd(fd: file, events: Int16(POLLIN), revents: 0)
             guard poll(&wanted, 1, maxSilence) != 0 else {
                 let seconds = maxSilence / 1000
-                throw Unreadable(reason: "\(path) is a pipe to which nobody has written for \(seconds) seconds")
+                throw UnusableFile(reason: "\(path) is a pipe to which nobody has written for \(seconds) seconds")
             }
             let count = read(file, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
@@ -427,6 +412,6 @@ enum SmallFile {
             if count == 0 { return bytes }
             bytes += buffer[..<count]
         }
-        throw Unreadable(reason: "\(path) has more than \(ByteSize(sizeLimit))")
+        throw UnusableFile(reason: "\(path) has more than \(ByteSize(sizeLimit))")
     }
 }

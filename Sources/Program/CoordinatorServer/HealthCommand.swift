@@ -34,8 +34,8 @@ struct HealthCommand: ParsableCommand {
             : HealthCommand.configured()
         var remark = ""
         if !isNamed, let file = AddressFile() {
-            do throws(AddressFile.Failure) { address = try file.read() } catch {
-                remark = "\(error), so \(address) was asked: "
+            do throws(UnusableFile) { address = try file.read() } catch {
+                remark = "\(error.reason), so \(address) was asked: "
             }
         }
         let (status, body): (Int, String)

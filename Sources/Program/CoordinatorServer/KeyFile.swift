@@ -28,12 +28,6 @@ final class KeyFile: NamedKeys {
             flag: "--console-token-file", noun: "token", lengths: 16...512, commonName: "operator")
     }
 
-    /// Why keys cannot be used: a sentence without its full stop.
-    struct Unusable: Error, Equatable {
-        let exitCode: CInt
-        let reason: String
-    }
-
     private let path: String
     private let form: Form
     private let logger: Logger
@@ -42,7 +36,7 @@ final class KeyFile: NamedKeys {
     /// - Throws: an exit code, after printing the reason to standard error.
     init(_ path: String, _ form: Form, _ logger: Logger) throws {
         (self.path, self.form, self.logger) = (path, form, logger)
-        do throws(Unusable) {
+        do throws(UnusableFile) {
             keys = Mutex(try form.keys(in: path))
         } catch {
             throw ExitCode.cannotStart(error.exitCode, "\(form.flag): \(error.reason)")
@@ -56,12 +50,12 @@ final class KeyFile: NamedKeys {
     func follow() async {
         // What a pipe had has been read.
         guard !KeyFile.isPipe(path) else { return }
-        var seen = Result<KeyTable, Unusable>.success(keys.withLock { $0 })
+        var seen = Result<KeyTable, UnusableFile>.success(keys.withLock { $0 })
         while !Task.isCancelled {
             try? await Task.sleep(for: .seconds(1))
-            let content = Result { () throws(Unusable) in
+            let content = Result { () throws(UnusableFile) in
                 // Waiting for a pipe would hold up others.
-                if KeyFile.isPipe(path) { throw Unusable(exitCode: EX_NOINPUT, reason: "\(path) is no file") }
+                if KeyFile.isPipe(path) { throw UnusableFile(reason: "\(path) is no file") }
                 return try form.keys(in: path)
             }
             guard content != seen else { continue }
@@ -97,24 +91,18 @@ extension KeyFile.Form {
         return text
     }
 
-    fileprivate func keys(in path: String) throws(KeyFile.Unusable) -> KeyTable {
-        let text: String
-        do throws(SmallFile.Unreadable) {
-            text = String(decoding: try SmallFile.bytes(of: path), as: UTF8.self)
-        } catch {
-            throw KeyFile.Unusable(exitCode: EX_NOINPUT, reason: error.reason)
-        }
-        return try keys(from: text, of: path)
+    fileprivate func keys(in path: String) throws(UnusableFile) -> KeyTable {
+        try keys(from: String(decoding: try SmallFile.bytes(of: path), as: UTF8.self), of: path)
     }
 
     /// - Parameter place: where the text comes from, for errors.
-    func keys(from text: String, of place: String) throws(KeyFile.Unusable) -> KeyTable {
+    func keys(from text: String, of place: String) throws(UnusableFile) -> KeyTable {
         var keys = KeyTable()
         for (index, line) in text.parts(at: "\n").enumerated() {
             var words = line.words
             if words.isEmpty || words[0].begins(with: "#") { continue }
             let fault = { (reason: String) in
-                KeyFile.Unusable(exitCode: EX_DATAERR, reason: "line \(index + 1) of \(place) \(reason)")
+                UnusableFile(exitCode: EX_DATAERR, reason: "line \(index + 1) of \(place) \(reason)")
             }
             if words.count == 1, let commonName { words.insert(commonName[...], at: 0) }
             guard words.count == 2 else {
@@ -132,7 +120,7 @@ extension KeyFile.Form {
         }
         // Without one nobody could use the console; most likely the file is only half written.
         if commonName != nil, keys.count == 0 {
-            throw KeyFile.Unusable(exitCode: EX_DATAERR, reason: "\(place) has no key")
+            throw UnusableFile(exitCode: EX_DATAERR, reason: "\(place) has no key")
         }
         return keys
     }

@@ -80,8 +80,8 @@ struct ServerLifetime {
 
     private func announce() {
         let file = AddressFile()
-        do { try file?.write(address) } catch {
-            logger.warning("\(error): `health` cannot read this server's address there")
+        do throws(UnusableFile) { try file?.write(address) } catch {
+            logger.warning("\(error.reason): `health` cannot read this server's address there")
         }
         announce("\(program) listening on http://\(address) (store: \(storeAnnouncement))")
         if let console { announce("console: http://\(console)") }

@@ -18,6 +18,9 @@ enum StandardOutput {
 }
 
 extension String {
+    /// Why a call of the system has failed, within a sentence.
+    package static func systemError(_ code: CInt = errno) -> String { String(cString: strerror(code)).lowercased() }
+
     /// The text in one line that is safe to print on a terminal: control characters, and those that are invisible or change
     /// the direction of text, are escaped as in JSON: `\u001b`. JSON text keeps its meaning.
     var printable: String {

@@ -92,7 +92,7 @@ extension SettingValues<Settings.Console> {
         case .file(let file): return try KeyFile(file, .operators, Logger(label: AuditLog.label))
         case .text(let secret):
             let place = resolution.given(Settings.Console().consoleToken).name
-            do throws(KeyFile.Unusable) {
+            do throws(UnusableFile) {
                 return try KeyFile.Form.operators.keys(from: secret, of: place)
             } catch {
                 throw ExitCode.cannotStart(error.exitCode, error.reason)

@@ -146,8 +146,8 @@ extension SettingValues<Settings.Store> {
         switch password {
         case .text(let password): return { password }
         case .file(let file):
-            do throws(PasswordFile.Unusable) { return try PasswordFile(file).password } catch {
-                throw ExitCode.cannotStart(EX_NOINPUT, error.text)
+            do throws(UnusableFile) { return try PasswordFile(file).password } catch {
+                throw ExitCode.cannotStart(error.exitCode, "--store-password-file: \(error.reason)")
             }
         }
     }
@@ -155,15 +155,11 @@ extension SettingValues<Settings.Store> {
 
 /// The file of `--store-password-file`.
 private final class PasswordFile: Sendable {
-    struct Unusable: Error, Equatable {
-        let text: String
-    }
-
     private let path: String
     /// The last password that could be read, and why it could not be read since.
-    private let known: Mutex<(password: String, fault: Unusable?)>
+    private let known: Mutex<(password: String, fault: UnusableFile?)>
 
-    init(_ path: String) throws(Unusable) {
+    init(_ path: String) throws(UnusableFile) {
         self.path = path
         known = Mutex((try PasswordFile.password(in: path), nil))
     }
@@ -171,25 +167,23 @@ private final class PasswordFile: Sendable {
     /// The file's password, or the last one while it cannot be read.
     @Sendable func password() -> String? {
         known.withLock { known in
-            do throws(Unusable) {
+            do throws(UnusableFile) {
                 known = (try PasswordFile.password(in: path), nil)
             } catch {
-                if known.fault != error { Logger(label: "store").error("\(error.text); the last one is used") }
+                if known.fault != error {
+                    Logger(label: "store").error("--store-password-file: \(error.reason); the last one is used")
+                }
                 known.fault = error
             }
             return known.password
         }
     }
 
-    private static func password(in path: String) throws(Unusable) -> String {
-        let bytes: [UInt8]
-        do throws(SmallFile.Unreadable) { bytes = try SmallFile.bytes(of: path) } catch {
-            throw Unusable(text: "--store-password-file: \(error.reason)")
-        }
-        let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+    private static func password(in path: String) throws(UnusableFile) -> String {
+        let line = try SmallFile.bytes(of: path).prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
         // libpq would use only what precedes a NUL.
         guard !line.isEmpty, !line.contains(0), let password = String(validating: line, as: UTF8.self) else {
-            throw Unusable(text: "--store-password-file: the first line of \(path) is no password")
+            throw UnusableFile(reason: "the first line of \(path) is no password")
         }
         return password
     }

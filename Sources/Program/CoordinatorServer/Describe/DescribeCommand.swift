@@ -115,7 +115,7 @@ extension JSON {
     /// - Throws: an exit code, after printing what is wrong with the file.
     init(describing file: String, of option: String) throws {
         let bytes: [UInt8]
-        do throws(SmallFile.Unreadable) {
+        do throws(UnusableFile) {
             bytes = try SmallFile.bytes(of: file, upTo: JSON.descriptionLimit)
         } catch {
             throw ExitCode.cannotStart(EX_NOINPUT, "\(option): \(error.reason)")

@@ -100,8 +100,7 @@ private struct InputLines {
             initialized = max(0, count)
         }
         guard count >= 0 else {
-            throw ExitCode.cannotStart(
-                EX_IOERR, "standard input cannot be read: \(String(cString: strerror(errno)).lowercased())")
+            throw ExitCode.cannotStart(EX_IOERR, "standard input cannot be read: \(String.systemError())")
         }
         buffer += chunk
         return count

@@ -56,9 +56,9 @@ extension SettingResolution {
         let config = Settings.Configuration().config.row.name
         let path = file ?? (flags[config] ?? variables[config])?.texts.last
         let members: [String: SettingValue]
-        do throws(SmallFile.Unreadable) {
+        do throws(UnusableFile) {
             members =
-                try path.map { path throws(SmallFile.Unreadable) in
+                try path.map { path throws(UnusableFile) in
                     path.isEmpty ? [:] : try FileLayer.values(in: path, faults: &faults)
                 } ?? [:]
         } catch {
@@ -177,7 +177,7 @@ enum EnvironmentLayer {
 /// The settings in a file: a JSON object with the settings' names.
 enum FileLayer {
     /// - Parameter faults: receives what is wrong with the file, one sentence each.
-    static func values(in path: String, faults: inout [String]) throws(SmallFile.Unreadable) -> [String: SettingValue] {
+    static func values(in path: String, faults: inout [String]) throws(UnusableFile) -> [String: SettingValue] {
         let bytes = try SmallFile.bytes(of: path)
         let json: JSON
         do throws(JSONSyntaxError) { json = try JSON(parsing: bytes) } catch {
