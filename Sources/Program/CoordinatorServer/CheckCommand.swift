@@ -200,10 +200,6 @@ struct CheckSummary: Encodable {
 
     fileprivate var hasDamage: Bool { !damagedPages.isEmpty || counts["damaged"] != 0 }
 
-    init(damagedPages: [Int]) {
-        self.damagedPages = damagedPages
-    }
-
     mutating func add(_ session: CheckedSession) {
         counts[session.outcome, default: 0] += 1
         for screen in session.screens { screens[session.app ?? "", default: [:]][screen, default: 0] += 1 }

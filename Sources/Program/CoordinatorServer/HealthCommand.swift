@@ -42,7 +42,7 @@ struct HealthCommand: ParsableCommand {
         do throws(HTTPClientError) {
             (status, body) = try HTTPClient.get("/readyz", at: address, timeout: timeout)
         } catch {
-            throw HealthCommand.failure(remark + reason(error, address))
+            throw ExitCode.cannotStart(1, remark + reason(error, address))
         }
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(body.utf8))
         switch (status, answer) {
@@ -51,10 +51,10 @@ struct HealthCommand: ParsableCommand {
             for remark in answer.remarks ?? [] { print("remark: \(remark)".printable) }
         case (503, let answer?):
             let reasons = [answer.title, answer.detail].compactMap(\.self).joined(separator: ": ")
-            throw HealthCommand.failure("\(remark)\(address) is not ready: \(reasons)")
+            throw ExitCode.cannotStart(1, "\(remark)\(address) is not ready: \(reasons)")
         default:
-            throw HealthCommand.failure(
-                "\(remark)\(address) answers \(status) to GET /readyz, so it is not a coordinatord")
+            throw ExitCode.cannotStart(
+                1, "\(remark)\(address) answers \(status) to GET /readyz, so it is not a coordinatord")
         }
     }
 
@@ -86,6 +86,4 @@ struct HealthCommand: ParsableCommand {
         case .notHTTP: "what listens at \(address) does not speak HTTP/1.1"
         }
     }
-
-    private static func failure(_ reason: String) -> ExitCode { .cannotStart(1, reason) }
 }

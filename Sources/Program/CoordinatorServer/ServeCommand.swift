@@ -137,16 +137,16 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
     private var limits: [ServerLimit] {
         let (sessions, connections) = (settings.sessions, settings.connections)
         var limits = [
-            ServerLimit("sessions", sessions.sessions) { $0.storedSessions },
-            ServerLimit("live-sessions", sessions.liveSessions) { $0.host.liveFigures.sessions },
-            ServerLimit("live-memory", sessions.liveMemory.bytes) { $0.host.liveFigures.bytes },
-            ServerLimit("watchers", sessions.watchers) { $0.host.watcherCount },
-            ServerLimit("effects", sessions.effects) { $0.host.effectFigures.running },
-            ServerLimit("connections", connections.connections) { $0.server.openConnections },
-            ServerLimit("requests-size", connections.requestsSize.bytes) { $0.server.receivingBytes },
+            ServerLimit(name: "sessions", limit: sessions.sessions) { $0.storedSessions },
+            ServerLimit(name: "live-sessions", limit: sessions.liveSessions) { $0.host.liveFigures.sessions },
+            ServerLimit(name: "live-memory", limit: sessions.liveMemory.bytes) { $0.host.liveFigures.bytes },
+            ServerLimit(name: "watchers", limit: sessions.watchers) { $0.host.watcherCount },
+            ServerLimit(name: "effects", limit: sessions.effects) { $0.host.effectFigures.running },
+            ServerLimit(name: "connections", limit: connections.connections) { $0.server.openConnections },
+            ServerLimit(name: "requests-size", limit: connections.requestsSize.bytes) { $0.server.receivingBytes },
         ]
         if let size = settings.storage.storeSize?.bytes {
-            limits.append(ServerLimit("store-size", size) { $0.host.store.figures.usedBytes })
+            limits.append(ServerLimit(name: "store-size", limit: size) { $0.host.store.figures.usedBytes })
         }
         return limits
     }

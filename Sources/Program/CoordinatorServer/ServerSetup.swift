@@ -16,12 +16,6 @@ public struct ServerSetup<Options: ParsableArguments> {
     /// order, and asked to stop after the last request, in the opposite order; after five more seconds the process ends
     /// with exit code 70. A service that fails stops the server. Only `serve` runs them.
     public var services: [any Service] = []
-
-    init(isDevelopment: Bool, dataDirectory: String?, options: Options) {
-        self.isDevelopment = isDevelopment
-        self.dataDirectory = dataDirectory
-        self.options = options
-    }
 }
 
 /// The `Options` of a program that has none of its own.

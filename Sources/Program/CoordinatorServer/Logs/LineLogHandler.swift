@@ -15,19 +15,13 @@ struct LineLogHandler: LogHandler {
         case json
     }
 
+    /// Which part of the program logs.
     let label: String
     let output: LineOutput
     let format: Format
     var logLevel = Logger.Level.info
     var metadata: Logger.Metadata = [:]
     var metadataProvider: Logger.MetadataProvider?
-
-    /// - Parameter label: which part of the program logs.
-    init(label: String, _ output: LineOutput, _ format: Format = .text) {
-        self.label = label
-        self.output = output
-        self.format = format
-    }
 
     subscript(metadataKey name: String) -> Logger.Metadata.Value? {
         get { metadata[name] }
@@ -107,17 +101,15 @@ final class LineOutput: Sendable {
         }
     }
 
+    /// Bytes that may wait; as many more may be in the middle of being written.
+    private static let limit = 1 << 20
+
     private let descriptor: CInt
-    private let limit: Int
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block until the reader reads.
     private let queue = DispatchQueue(label: "coordinatord.output")
     private let backlog = Mutex(Backlog())
 
-    /// - Parameter limit: bytes that may wait; as many more may be in the middle of being written.
-    init(_ descriptor: CInt, limit: Int = 1 << 20) {
-        self.descriptor = descriptor
-        self.limit = limit
-    }
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
 
     /// Sets the format of the line that says how many lines were dropped.
     func setFormat(_ format: LineLogHandler.Format) { backlog.withLock { $0.format = format } }
@@ -128,7 +120,7 @@ final class LineOutput: Sendable {
     /// - Parameter line: without its line end.
     func write(_ line: String) {
         let isFirst = backlog.withLock { backlog in
-            if backlog.bytes.count + line.utf8.count < limit {
+            if backlog.bytes.count + line.utf8.count < LineOutput.limit {
                 backlog.bytes += line.utf8
                 backlog.bytes.append(UInt8(ascii: "\n"))
             } else {

@@ -18,7 +18,7 @@ extension SettingValues<Settings.Log> {
         StandardError.setFormat(format)
         LoggingSystem.bootstrap(
             { label, provider in
-                var handler = LineLogHandler(label: label, .standardError, format)
+                var handler = LineLogHandler(label: label, output: .standardError, format: format)
                 handler.logLevel = levels.level(of: label)
                 handler.metadataProvider = provider
                 return handler

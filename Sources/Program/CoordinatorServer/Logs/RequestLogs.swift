@@ -39,13 +39,12 @@ struct AuditLog {
 
     func report(_ entry: AuditEntry) {
         var metadata: Logger.Metadata = ["request": "\(entry.request.text)", "outcome": "\(entry.outcome)"]
-        if let name = entry.operatorName { metadata["operator"] = "\(name)" }
-        if let session = entry.session { metadata["session"] = "\(session.text)" }
-        if let user = entry.user { metadata["user"] = "\(user)" }
-        if let app = entry.app { metadata["app"] = "\(app)" }
-        if let screen = entry.screen { metadata["screen"] = "\(screen)" }
+        let texts = [
+            "operator": entry.operatorName, "session": entry.session?.text, "user": entry.user, "app": entry.app,
+            "screen": entry.screen, "address": entry.address?.text,
+        ]
+        for case (let name, let text?) in texts { metadata[name] = .string(text) }
         if let ended = entry.ended { metadata["ended"] = .stringConvertible(ended) }
-        if let address = entry.address { metadata["address"] = "\(address.text)" }
         logger.log(level: entry.operatorName == nil ? .warning : AuditLog.level, "\(entry.act)", metadata: metadata)
     }
 }

@@ -30,8 +30,9 @@ extension SettingValues<Settings.Admin> {
         settings.limits.head = 5000
         settings.idleTimeout = 10
         do throws(HTTPServerError) {
-            let server = try HTTPServer(
-                settings, handler: AdminHandler(ServerMetrics.registry(figures), api, hasConsole: console != nil))
+            let handler = AdminHandler(
+                metrics: ServerMetrics.registry(figures), api: api, hasConsole: console != nil)
+            let server = try HTTPServer(settings, handler: handler)
             return AdminPort(server: server, address: HTTPAuthority(host: self.adminHost, port: server.port))
         } catch {
             throw ExitCode.cannotStart(EX_UNAVAILABLE, "\(error); choose another --admin-port or --admin-host")
@@ -41,15 +42,9 @@ extension SettingValues<Settings.Admin> {
 
 /// Answers what is asked on the admin port.
 struct AdminHandler: HTTPHandler {
-    private let metrics: MetricsRegistry
-    private let api: NavigationHandler
-    private let hasConsole: Bool
-
-    init(_ metrics: MetricsRegistry, _ api: NavigationHandler, hasConsole: Bool) {
-        self.metrics = metrics
-        self.api = api
-        self.hasConsole = hasConsole
-    }
+    let metrics: MetricsRegistry
+    let api: NavigationHandler
+    let hasConsole: Bool
 
     func respond(to request: HTTPRequest) async -> HTTPResponse {
         switch request.target.segments {

@@ -51,12 +51,6 @@ struct ServerLimit: Sendable {
     let limit: Int
     /// `nil` if that is not known.
     let use: @Sendable (ServerFigures) -> Int?
-
-    init(_ name: String, _ limit: Int, _ use: @escaping @Sendable (ServerFigures) -> Int?) {
-        self.name = name
-        self.limit = limit
-        self.use = use
-    }
 }
 
 /// A metric of the server, and how it is read. It is read at each scrape, so that metrics of what is counted anyway
