@@ -161,7 +161,7 @@ struct SessionsRestoreCommand: AsyncParsableCommand {
         var restored = version
         do {
             _ = try await store.change([id]) { ids in
-                let change = try change(of: try session(by: reader))
+                let change = try change(of: try reader.contents(of: [id]).first?.value.get())
                 restored = change.stamp.version
                 return [change]
             }
@@ -171,15 +171,8 @@ struct SessionsRestoreCommand: AsyncParsableCommand {
         return restored
     }
 
-    private func session(by reader: any StoreReader) throws -> StoredSession {
-        guard let session = try reader.contents(of: [id]).first?.value.get() else {
-            throw ExitCode.cannotStart(1, "there is no session \(id.text)")
-        }
-        return session
-    }
-
-    private func change(of session: StoredSession) throws -> SessionChange {
-        guard let last = session.versions.last else {
+    private func change(of session: StoredSession?) throws -> SessionChange {
+        guard let session, let last = session.versions.last else {
             throw ExitCode.cannotStart(1, "there is no session \(id.text)")
         }
         do throws(ReturnError) {

@@ -124,12 +124,8 @@ final class SessionImport {
     private(set) var imported = 0
     private(set) var skipped = 0
     private var isFirst = true
-    /// The session whose lines are being read; `nil` before the first one, and if it is skipped.
-    private var current: (id: SessionID, versions: [SessionRecord], answers: [StoredAnswer])?
-    private var isSkipping = false
-    /// The session and the version of the last record.
-    private var session: SessionID?
-    private var version = 0
+    /// The session whose lines are being read; `nil` before the first one.
+    private var current: (id: SessionID, isKnown: Bool, versions: [SessionRecord], answers: [StoredAnswer])?
     /// Whole sessions to insert, and the number and size of their lines.
     private var waiting: [StoredSession] = []
     private var lines = 0
@@ -186,14 +182,12 @@ final class SessionImport {
     }
 
     private func add(_ record: SessionRecord) async throws {
-        if record.id != session {
+        if record.id != current?.id {
             endSession()
             if lines >= SessionImport.batchSize.lines || bytes >= SessionImport.batchSize.bytes { try await insert() }
-            session = record.id
-            version = 0
-            isSkipping = !known.insert(record.id).inserted
-            if isSkipping { skipped += 1 }
+            current = (record.id, isKnown: !known.insert(record.id).inserted, [], [])
         }
+        let version = current?.versions.last?.version ?? 0
         guard version == 0 || record.version == version + 1 else {
             throw Unfit(description: "version \(record.version) follows version \(version)")
         }
@@ -208,22 +202,23 @@ final class SessionImport {
                 description:
                     "its “time” is more than a day ahead of this machine's clock, \(record.time.timestamp)")
         }
-        version = record.version
-        if isSkipping { return }
-        if current == nil { current = (record.id, [], []) }
         current?.versions.append(record)
     }
 
     private func add(_ answer: StoredAnswer) throws {
-        guard answer.session == session else { throw Unfit(description: "an answer without its session") }
+        guard answer.session == current?.id else { throw Unfit(description: "an answer without its session") }
         current?.answers.append(answer)
     }
 
     private func endSession() {
-        guard let current else { return }
-        let stamp = SessionStamp(version: version)
-        waiting.append(
-            StoredSession(id: current.id, stamp: stamp, versions: current.versions, answers: current.answers))
+        guard let current, let last = current.versions.last else { return }
+        if current.isKnown {
+            skipped += 1
+        } else {
+            let stamp = SessionStamp(version: last.version)
+            waiting.append(
+                StoredSession(id: current.id, stamp: stamp, versions: current.versions, answers: current.answers))
+        }
         self.current = nil
     }
 
