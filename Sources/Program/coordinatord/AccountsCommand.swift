@@ -26,8 +26,8 @@ struct AccountsCommand: ParsableCommand {
         @Argument(help: "The account's email address.") var email: String
 
         func run() throws {
-            guard try directory.make().add(email: email, password: NewPassword.read()) else {
-                throw AccountRefusal("there is an account \(email) already")
+            guard try directory.open(creating: true).add(email: email, password: NewPassword.read()) else {
+                throw ExitCode.cannotStart(1, "there is an account \(email) already")
             }
             print("added \(email)")
         }
@@ -51,7 +51,7 @@ struct AccountsCommand: ParsableCommand {
 
         func run() throws {
             guard try directory.open().remove(email: email) else {
-                throw AccountRefusal("there is no account \(email)")
+                throw ExitCode.cannotStart(1, "there is no account \(email)")
             }
             print("removed \(email)")
         }
@@ -82,35 +82,20 @@ struct AccountsDirectory: ParsableArguments {
 
     private var file: String { Coordinatord.accountsFile(in: data.path) }
 
-    /// The existing accounts.
-    func open() throws -> AccountStore {
+    /// - Parameter creating: whether the accounts' file is created if it does not exist.
+    func open(creating: Bool = false) throws -> AccountStore {
         try DirectoryOwner.become(in: data.path)
         // If the directory cannot be searched, it is not known whether the file exists.
-        guard access(file, F_OK) == 0 || errno != ENOENT else {
+        guard creating || access(file, F_OK) == 0 || errno != ENOENT else {
             throw ExitCode.cannotStart(EX_NOINPUT, "there is no \(file); name its directory with --data-directory")
         }
-        do { return try AccountStore(path: file) } catch {
-            throw ExitCode.cannotUse(data.path, because: "\(error)")
-        }
-    }
-
-    /// The accounts; their file is created if it does not exist.
-    func make() throws -> AccountStore {
-        try DirectoryOwner.become(in: data.path)
         do {
-            try Coordinatord.makeDirectory(data.path)
+            if creating { try Coordinatord.makeDirectory(data.path) }
             return try AccountStore(path: file)
         } catch {
             throw ExitCode.cannotUse(data.path, because: "\(error)")
         }
     }
-}
-
-/// Why nothing was done. Printed as “Error: …”, with exit code 1.
-struct AccountRefusal: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ reason: String) { description = reason }
 }
 
 /// The password of a new account. It is not an argument, because other users of the machine can see arguments.
@@ -119,12 +104,12 @@ enum NewPassword {
     static func read() throws -> String {
         guard isatty(STDIN_FILENO) == 1 else { return try sound(readLine(), "no password was given on standard input") }
         let password = try sound(ask("Password: "), "no password was given")
-        guard ask("Again: ") == password else { throw AccountRefusal("the two passwords differ") }
+        guard ask("Again: ") == password else { throw ExitCode.cannotStart(1, "the two passwords differ") }
         return password
     }
 
     private static func sound(_ password: String?, _ refusal: String) throws -> String {
-        guard let password, !password.isEmpty else { throw AccountRefusal(refusal) }
+        guard let password, !password.isEmpty else { throw ExitCode.cannotStart(1, refusal) }
         return password
     }
 

@@ -59,9 +59,7 @@ struct NewCommand: ParsableCommand {
     /// - Returns: the exit code, after printing the reason that `errno` gives.
     private func cannotCreate(_ path: String) -> ExitCode {
         let reason = errno == EEXIST ? "there is one already" : String.systemError()
-        let message = "Error: \(path) cannot be created: \(reason)\n"
-        Glibc.write(STDERR_FILENO, message, message.utf8.count)
-        return ExitCode(EX_CANTCREAT)
+        return .cannotStart(EX_CANTCREAT, "\(path) cannot be created: \(reason)")
     }
 }
 

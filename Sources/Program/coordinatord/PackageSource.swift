@@ -67,7 +67,7 @@ struct PackageName {
     }
 
     static func parse(_ text: String) throws -> PackageName {
-        let isSpelt = text.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+        let isSpelt = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "-" || $0 == "_" }
         guard isSpelt, text.first?.isLetter == true, text.utf8.count <= 64 else {
             throw ValidationError(
                 "“\(text)” is no name for a package: write at most 64 letters, digits, - and _, a letter first.")
@@ -87,15 +87,4 @@ struct PackageName {
         "MicroHTTP", "NavigationAPI", "Protocol", "SQLite", "SQLiteStore", "Self", "Server", "Sessions",
         "Sodium", "Swift", "Synchronization", "Testing", "Type", "XCTest",
     ]
-}
-
-extension UInt8 {
-    fileprivate var isLetterOrDigit: Bool {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
-    }
 }
