@@ -1,5 +1,4 @@
 internal import ByteText
-internal import FoundationEssentials
 internal import Glibc
 internal import Sodium
 
@@ -92,8 +91,8 @@ enum Allocator {
     }
 }
 
-/// What process 1 of a container has to do itself. The kernel takes no default action on a signal for it, so SIGTERM
-/// would be ignored; and it becomes the parent of processes whose own parents have ended, and has to reap them.
+/// What process 1 of a container has to do itself: the kernel takes no default action on a signal for it, so SIGTERM would
+/// be ignored.
 enum FirstProcess {
     /// Call once, when the program starts. Does nothing in any other process.
     static func begin() {
@@ -102,29 +101,5 @@ enum FirstProcess {
         for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] where !StopSignals.isIgnored(number) {
             signal(number) { _exit(128 + $0) }
         }
-        Task { @concurrent in await reapOrphans() }
-    }
-
-    /// Code that starts a process waits for it as soon as it ends. So a child that has ended and is still there after
-    /// five seconds is an orphan that no code waits for.
-    private static func reapOrphans() async {
-        var ended: Set<pid_t> = []
-        while (try? await Task.sleep(for: .seconds(5))) != nil {
-            let now = endedChildren()
-            for child in now.intersection(ended) { waitpid(child, nil, WNOHANG) }
-            ended = now
-        }
-    }
-
-    private static func endedChildren() -> Set<pid_t> {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        return Set(names.compactMap { pid_t($0) }.filter(hasEnded))
-    }
-
-    /// - Returns: whether the process is a child of this one that has ended and was not waited for.
-    private static func hasEnded(_ child: pid_t) -> Bool {
-        var information = siginfo_t()
-        let result = waitid(P_PID, id_t(child), &information, WEXITED | WNOHANG | WNOWAIT)
-        return result == 0 && information.si_signo == SIGCHLD
     }
 }
