@@ -298,7 +298,7 @@ public final class SQLiteStore: WritableStore {
         }
         let changes = sessions.filter { !before.contains($0.id) }.flatMap(\.changes)
         let conflicts = changes.isEmpty ? [] : try await commit(changes).get()
-        if let id = conflicts.first?.id { throw StoreError.unavailable(reason: "session \(id.text) exists already") }
+        if let id = conflicts.first { throw StoreError.unavailable(reason: "session \(id.text) exists already") }
         return before.intersection(sessions.map(\.id))
     }
 

@@ -33,7 +33,7 @@ import Testing
             }
             writer.commit(changes.indices.map { CommitItem(request: request, position: $0) })
             guard let answer = outcome.withLock({ $0 }) else { throw TestFailure("a commit has no outcome") }
-            return try answer.get().map(\.id)
+            return try answer.get()
         }
     }
 

@@ -68,7 +68,7 @@ final class SlowSharedStore: SessionStore {
             return .failure(.unknownOutcome(reason: "lost on its way"))
         }
         if isBusy() || changes.contains(where: { $0.expected.generation != generation }) {
-            return .success(changes.map { CommitConflict(id: $0.id) })
+            return .success(changes.map(\.id))
         }
         let outcome = store.commit(changes)
         await pause()

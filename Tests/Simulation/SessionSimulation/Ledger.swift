@@ -98,11 +98,11 @@ final class Ledger: @unchecked Sendable {
     }
 
     /// The store has been asked to make these changes, and has made those without a conflict.
-    func note(_ changes: [SessionChange], _ conflicts: [CommitConflict], isAnswered: Bool, at now: Date) {
+    func note(_ changes: [SessionChange], _ conflicts: [SessionID], isAnswered: Bool, at now: Date) {
         for change in changes {
             let account = self[change.id]
             let current = account.map { $0.isForgotten ? 0 : $0.last.number } ?? 0
-            let isConflict = conflicts.contains { $0.id == change.id }
+            let isConflict = conflicts.contains(change.id)
             if isConflict != (change.expected.version != current) {
                 find(
                     .order, isConflict ? "a conflict with nobody" : "a commit from an old version",

@@ -228,7 +228,7 @@ extension WritableStore {
         var conflicts: [SessionID] = []
         for start in stride(from: 0, to: changes.count, by: size) {
             switch await commit(Array(changes[start...].prefix(size))) {
-            case .success(let found): conflicts += found.map(\.id)
+            case .success(let found): conflicts += found
             case .failure: throw NotCommitted()
             }
         }

@@ -96,7 +96,7 @@ extension StoreReader {
     private func forEachPage(
         of ids: [SessionID]? = nil, _ body: (SessionPage) async throws -> Void
     ) async throws -> Bool {
-        var page = try ids.map { SessionPage(sessions: $0, total: $0.count) } ?? page(after: nil)
+        var page: SessionPage = try ids.map { ($0, $0.count) } ?? page(after: nil)
         let damage = damage
         if let damage { StandardError.print("Error: \(damage): what was acknowledged after it is not seen here") }
         while let last = page.sessions.last {

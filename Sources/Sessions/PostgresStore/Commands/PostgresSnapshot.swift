@@ -32,7 +32,7 @@ public final class PostgresSnapshot: StoreReader {
 
     public func page(after last: SessionID?) throws(PostgresStoreError) -> SessionPage {
         let ids = PastQueries.ids(try run(PostgresSnapshot.page, [.text(last?.text ?? "")]))
-        return SessionPage(sessions: ids, total: try run(ReplicaQueries.count, []).integer(0, 0) ?? 0)
+        return (ids, try run(ReplicaQueries.count, []).integer(0, 0) ?? 0)
     }
 
     public func sessions(ofUser user: String) throws(PostgresStoreError) -> [SessionID] {

@@ -222,7 +222,7 @@ final class CommitRequest: Sendable {
             guard !state.isAnswered, state.open == 0 || state.failure != nil else { return nil }
             state.isAnswered = true
             if let failure = state.failure { return .failure(failure) }
-            return .success(state.conflicts.sorted().map { CommitConflict(id: changes[$0].id) })
+            return .success(state.conflicts.sorted().map { changes[$0].id })
         }
         if let outcome { completion(outcome) }
     }

@@ -62,10 +62,10 @@ public final class StoreSnapshot: StoreReader {
 
     /// All of them are on the first page, because they are in memory anyway.
     public func page(after last: SessionID?) throws(SQLiteStoreError) -> SessionPage {
-        guard last == nil else { return SessionPage(sessions: [], total: 0) }
+        guard last == nil else { return ([], 0) }
         return try reading { () throws(ReadError) in
             let ids = try reader.sessions().union(tail.recordedSessions).sorted { $0.text < $1.text }
-            return SessionPage(sessions: ids, total: ids.count)
+            return (ids, ids.count)
         }
     }
 

@@ -129,7 +129,7 @@ final class CommitQueue: Sendable {
         let changes = waiting.flatMap(\.changes)
         let takesAway = changes.allSatisfy(\.takesAway)
         guard takesAway || !reserve.withLock(\.isSpent) else { return serveFull(waiting) }
-        let conflicts: [Int: CommitConflict]
+        let conflicts: [Int: SessionID]
         let start = MonotonicTime.nanoseconds
         do throws(CommitFailure) {
             conflicts = try withWriter(mayUseReserve: takesAway) { writer throws(CommitFailure) in

@@ -17,11 +17,11 @@ extension JournalWriter {
     /// Commits, in one transaction, all changes that were made from the current version of their session.
     ///
     /// - Returns: the conflicts, by the positions of the changes.
-    func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: CommitConflict] {
+    func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: SessionID] {
         let current = try versions(of: changes, tail)
         guard try hasRoom || changes.allSatisfy(\.takesAway) else { throw .refused(.full) }
         if isMarkedClosed { try mark(isClosed: false, tail) }
-        var conflicts: [Int: CommitConflict] = [:]
+        var conflicts: [Int: SessionID] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)
         try transaction(tail, compacting: sliceWork(beside: changes), isAppending: true) { () throws(SQLiteError) in
@@ -33,7 +33,7 @@ extension JournalWriter {
                 let id = change.id
                 let current = versions[id] ?? current[index]
                 guard current == change.expected.version, current > 0 || change.record != nil else {
-                    conflicts[index] = CommitConflict(id: id)
+                    conflicts[index] = id
                     continue
                 }
                 for row in [change.record, change.answer] {

@@ -27,12 +27,14 @@ public final class MemoryStore: SessionStore {
         var commitCount = 0
 
         /// Makes the change if the stored version is the expected one.
-        mutating func commit(_ change: SessionChange, _ retention: Retention) -> CommitConflict? {
+        ///
+        /// - Returns: the session if it is not.
+        mutating func commit(_ change: SessionChange, _ retention: Retention) -> SessionID? {
             let session = kept[change.id]
             let current = session?.versions.newest?.version ?? 0
             guard current == change.expected.version, current > 0 || change.record != nil,
                 commits == nil || session?.commits ?? 0 == change.expected.commits
-            else { return CommitConflict(id: change.id) }
+            else { return change.id }
             commits?.append((change.id, change.stamp.version))
             commitCount += 1
             if let record = change.record { latestTime = max(latestTime, record.time) }

@@ -253,8 +253,9 @@ public final class SessionChange: Sendable {
     public var stamp: SessionStamp { expected.next(version: record?.version) }
 }
 
-/// The conflicts, in the order of the changes; none if all changes were committed.
-public typealias CommitOutcome = Result<[CommitConflict], StoreError>
+/// The sessions whose changes were not made, because their stamp is not the one that the change was made from, or
+/// another server is changing them at this moment: in the order of the changes; none if all changes were committed.
+public typealias CommitOutcome = Result<[SessionID], StoreError>
 
 extension SessionStore {
     public func close() {}
@@ -300,16 +301,6 @@ public struct StoreCondition: Sendable, Equatable {
         self.failure = failure
         self.isFull = full != nil
         self.remarks = (full.map { [$0] } ?? []) + remarks
-    }
-}
-
-/// A change that was not made: the session's stamp is not the one it was made from, or another server is changing the
-/// session at this moment.
-public struct CommitConflict: Error, Sendable, Equatable {
-    public let id: SessionID
-
-    public init(id: SessionID) {
-        self.id = id
     }
 }
 

@@ -65,16 +65,8 @@ public struct SessionDamage: Error, CustomStringConvertible {
     public var description: String { "session \(id.text) is damaged: \(what)" }
 }
 
-public struct SessionPage: Sendable {
-    public let sessions: [SessionID]
-    /// About how many sessions the store has.
-    public let total: Int
-
-    public init(sessions: [SessionID], total: Int) {
-        self.sessions = sessions
-        self.total = total
-    }
-}
+/// Some sessions, and about how many the store has.
+public typealias SessionPage = (sessions: [SessionID], total: Int)
 
 /// A store as commands change it. On one that is not shared, no server may run.
 public protocol WritableStore: SessionStore {
