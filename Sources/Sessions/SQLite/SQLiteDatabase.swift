@@ -172,12 +172,6 @@ extension SQLiteDatabase {
         let statement = try prepare(sql)
         return try statement.first { $0.text(0) } ?? nil
     }
-
-    /// - Returns: `nil` if there is no row, or its first column is not a blob.
-    public func bytes(_ sql: String) throws(SQLiteError) -> [UInt8]? {
-        let statement = try prepare(sql)
-        return try statement.first { $0.bytes(0) } ?? nil
-    }
 }
 
 /// A compiled statement: bind its parameters, then run it, as often as wanted. The bindings last for one run.

@@ -48,25 +48,14 @@ public final class SQLiteStore: WritableStore {
     /// - Parameters:
     ///   - sizeLimit: how many bytes of the file may be in use; 0 for no limit. Beyond it, commits fail with `full`.
     ///   - newSecret: the secret of a store that is created; `nil` for a random one.
+    ///   - compactsWhenQuiet: whether the journal is compacted soon after the last commit. Not for tests that need the
+    ///     files as the commits leave them.
     ///   - report: receives what an operator should know, about each damaged session at most once a minute.
     ///   - failed: called when a flush has failed or the files are gone. From then on nothing is committed, and the
     ///     process should end: only opening the store again shows what is on the disk.
-    public convenience init(
+    public init(
         directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
-        sizeLimit: Int = 0, newSecret: StoreSecret? = nil, report: @escaping @Sendable (String) -> Void = { _ in },
-        failed: @escaping @Sendable (String) -> Void
-    ) throws(SQLiteStoreError) {
-        try self.init(
-            directory: path, durability: durability, retention: retention, sizeLimit: sizeLimit, newSecret: newSecret,
-            compactsWhenQuiet: true, report: report, failed: failed)
-    }
-
-    /// The same for tests that need the files as the commits leave them.
-    ///
-    /// - Parameter compactsWhenQuiet: whether the journal is compacted soon after the last commit.
-    package init(
-        directory path: String, durability: Durability = .strict, retention: Retention = Retention(),
-        sizeLimit: Int = 0, newSecret: StoreSecret? = nil, compactsWhenQuiet: Bool,
+        sizeLimit: Int = 0, newSecret: StoreSecret? = nil, compactsWhenQuiet: Bool = true,
         report: @escaping @Sendable (String) -> Void = { _ in }, failed: @escaping @Sendable (String) -> Void
     ) throws(SQLiteStoreError) {
         name = durability == .strict ? "sqlite" : "sqlite-relaxed"
@@ -104,15 +93,11 @@ public final class SQLiteStore: WritableStore {
         secret = journalWriter.secret
         generation = journalWriter.generation.number
         latestTime = journalWriter.latestTime
-        tail = SharedTail(journalWriter.replayed)
-        do throws(SQLiteError) {
-            reader = ReadQueue(try JournalReader(path: directory.database, retention: retention))
-        } catch {
-            throw SQLiteStoreError(error)
-        }
+        tail = journalWriter.tail
+        reader = ReadQueue(try JournalReader(path: directory.database, retention: retention))
         directory.rememberFiles()
         writer = CommitQueue(
-            journalWriter, tail, reader, reserve, troubles, doesChoresWhenQuiet: compactsWhenQuiet, failed: failed)
+            journalWriter, reader, reserve, troubles, doesChoresWhenQuiet: compactsWhenQuiet, failed: failed)
         watch = StoreWatch(directory, writer, troubles)
         self.troubles = troubles
         watch.begin()
@@ -150,7 +135,7 @@ public final class SQLiteStore: WritableStore {
     }
 
     public func reset(clock time: Date) async throws(StoreError) -> Bool {
-        try await writer.reset(clock: Int(exactly: (time.timeIntervalSince1970 * 1000).rounded()) ?? 0)
+        try await writer.run { writer throws(CommitFailure) in try writer.reset(clock: time.milliseconds) }
         return true
     }
 
@@ -257,24 +242,38 @@ public final class SQLiteStore: WritableStore {
     }
 
     public func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
-        try await writer.sweep(at: now, limit: limit)
+        defer { writer.scheduleChores() }
+        var swept: [SessionID] = []
+        while swept.count < limit {
+            let size = min(SQLiteStore.sweepSize, limit - swept.count)
+            let (examined, forgotten) = try await writer.run(mayUseReserve: true) { writer throws(CommitFailure) in
+                try writer.sweep(at: now.milliseconds, limit: size)
+            }
+            writer.sessionCount.subtract(forgotten.count, ordering: .relaxed)
+            swept += forgotten
+            if examined < size { break }
+        }
+        return swept
     }
 
+    /// How many sessions are examined before commits go on.
+    private static let sweepSize = 100
+
     public func dueTimers(at now: Date, limit: Int) async throws(StoreError) -> [DueTimer] {
-        try await writer.run { [tail] writer throws(CommitFailure) in
-            try writer.dueTimers(at: now.milliseconds, limit: limit, tail)
+        try await writer.run { writer throws(CommitFailure) in
+            try writer.dueTimers(at: now.milliseconds, limit: limit)
         }
     }
 
     public func postpone(_ timers: [DueTimer], until time: Date?) async throws(StoreError) {
-        try await writer.run { [tail] writer throws(CommitFailure) in
-            try writer.postpone(timers, until: time.map { $0.milliseconds }, tail)
+        try await writer.run { writer throws(CommitFailure) in
+            try writer.postpone(timers, until: time.map { $0.milliseconds })
         }
     }
 
     public func sessionsWithEffects(after last: SessionID?, limit: Int) async throws(StoreError) -> [SessionID] {
-        try await writer.run { [tail] writer throws(CommitFailure) in
-            try writer.sessionsWithEffects(after: last, limit: limit, tail)
+        try await writer.run { writer throws(CommitFailure) in
+            try writer.sessionsWithEffects(after: last, limit: limit)
         }
     }
 
@@ -282,7 +281,12 @@ public final class SQLiteStore: WritableStore {
     ///   after that the session can be forgotten.
     public func forget(_ id: SessionID) async throws(StoreError) -> Bool {
         do throws(StoreError) {
-            return try await writer.forget(id)
+            let isKnown = try await writer.run(mayUseReserve: true) { writer throws(CommitFailure) in
+                try writer.compactAll()
+                return try writer.forget(id)
+            }
+            if isKnown { writer.sessionCount.subtract(1, ordering: .relaxed) }
+            return isKnown
         } catch {
             if error != .full { troubles.report(.derived("session \(id.text) cannot be deleted yet")) }
             throw error
@@ -304,7 +308,7 @@ public final class SQLiteStore: WritableStore {
 
     /// Compacts the journal now: for tests that do not wait for a quiet moment.
     package func compact() async throws(StoreError) {
-        try await writer.run { [tail] writer throws(CommitFailure) in try writer.compactAll(tail) }
+        try await writer.run { writer throws(CommitFailure) in try writer.compactAll() }
     }
 
     public func close() async {

@@ -32,9 +32,8 @@ final class StoreDirectory: Sendable {
         let inode: UInt
 
         init?(_ path: String) {
-            var info = stat()
-            guard stat(path, &info) == 0 else { return nil }
-            (device, inode) = (UInt(info.st_dev), UInt(info.st_ino))
+            guard let status = StoreDirectory.status(of: path) else { return nil }
+            (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
         }
     }
 
@@ -136,9 +135,16 @@ final class StoreDirectory: Sendable {
     var sizes: (database: Int, log: Int) { (StoreDirectory.size(of: database), StoreDirectory.size(of: log)) }
 
     /// Bytes of a file; 0 if it is missing.
-    static func size(of path: String) -> Int {
+    static func size(of path: String) -> Int { status(of: path).map { Int($0.st_size) } ?? 0 }
+
+    /// The time of a file; `nil` if it is missing.
+    static func time(of path: String) -> Date? {
+        status(of: path).map { Date(timeIntervalSince1970: TimeInterval($0.st_mtim.tv_sec)) }
+    }
+
+    private static func status(of path: String) -> stat? {
         var info = stat()
-        return stat(path, &info) == 0 ? Int(info.st_size) : 0
+        return stat(path, &info) == 0 ? info : nil
     }
 
     /// `nil` if there is no copy, or it is not what was written.
@@ -216,14 +222,10 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Calls `body` with the descriptor of the database, which it must leave open.
-    ///
-    /// - Returns: `nil` if there is no descriptor.
-    @discardableResult
-    func withDatabaseDescriptor<Value>(_ body: (CInt) -> Value) -> Value? {
+    /// Calls `body` with the descriptor of the database, which it must leave open, if there is one.
+    func withDatabaseDescriptor(_ body: (CInt) -> Void) {
         // Not under the lock, because `body` may take long. Closing the store waits for it, then closes the file.
-        guard let file = files.withLock({ $0?.database }), file >= 0 else { return nil }
-        return body(file)
+        if let file = files.withLock({ $0?.database }), file >= 0 { body(file) }
     }
 
     /// Makes the names in the directory survive a power failure. SQLite tries to, but ignores a failure.
@@ -263,13 +265,6 @@ final class StoreDirectory: Sendable {
 
     /// Its time is that of the last backup.
     static func backupMarker(in path: String) -> String { "\(path)/sessions.backup" }
-
-    /// The time of a file; `nil` if it is missing.
-    static func time(of path: String) -> Date? {
-        var info = stat()
-        guard stat(path, &info) == 0 else { return nil }
-        return Date(timeIntervalSince1970: TimeInterval(info.st_mtim.tv_sec))
-    }
 }
 
 extension SQLiteStoreError {

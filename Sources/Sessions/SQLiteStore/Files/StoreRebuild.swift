@@ -57,7 +57,7 @@ enum StoreRebuild {
             throw .unavailable(reason: "\(draft.database) cannot be written: \(error)")
         }
         do throws(SQLiteError) {
-            try target.statements.set(StoredValue.generation, source.generation)
+            try target.statements.set(.generation, source.generation)
             try target.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             try source.mergeLog()
         } catch {
@@ -88,13 +88,13 @@ private final class OldJournal {
         let database = try SQLiteDatabase(path: path, isGuarded: true)
         database.setLogKept(true)
         last = try OldJournal.lastRow(in: database)
-        do throws(SQLiteError) { secret = try JournalWriter.secret(in: database) } catch {
+        do throws(SQLiteError) { secret = try StoredValue.secret(in: database) } catch {
             guard let secretCopy, error.isDamage else { throw error }
             secret = secretCopy
         }
         // If the number is damaged, the new file begins another generation, as a copy does.
         generation = (try? Generation.stored(in: database)) ?? Generation.ofCopy(1)
-        isClosed = (try? JournalWriter.stored(StoredValue.closed, in: database)).map { $0 >= 0 } ?? true
+        isClosed = (try? StoredValue.closed.number(in: database)).map { $0 >= 0 } ?? true
         // If this table is damaged, the rows are copied, and dropped again.
         let found = try? database.prepare("SELECT seq FROM dropped").all { $0.integer(0) ?? 0 }
         dropped = Set(found ?? [])
@@ -104,7 +104,7 @@ private final class OldJournal {
     private static let select = "SELECT \(JournalRow.columns), seq FROM journal"
 
     private static func lastRow(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
-        let compacted = try? JournalWriter.compacted(in: database)
+        let compacted = try? StoredValue.compacted.number(in: database)
         var last = 0
         var damage: String?
         do throws(SQLiteError) {
@@ -129,7 +129,7 @@ private final class OldJournal {
     /// Copies the log into the file, and stores that the file is complete without a log.
     func mergeLog() throws(SQLiteError) {
         // A damaged page may prevent this. Then the value cannot be read either, which counts as closed.
-        try? Statements(database).set(StoredValue.closed, last)
+        try? Statements(database).set(.closed, last)
         try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
@@ -137,23 +137,22 @@ private final class OldJournal {
     private static let (batchSize, batchBytes) = (4096, 8 << 20)
 
     func copy(to target: JournalWriter, _ report: @escaping (String) -> Void) throws(CommitFailure) {
-        let tail = SharedTail(Tail())
         var progress = OpeningProgress("rebuilding", last: last, report)
         var seq = 0
         while seq < last {
-            try target.transaction(tail) { () throws(SQLiteError) in
+            try target.transaction { () throws(SQLiteError) in
                 for (number, row) in try rows(after: seq) {
                     seq = number
                     guard !dropped.contains(seq), let id = SessionID(row.session) else { continue }
-                    try target.adopt(row, at: seq, of: id, tail)
+                    try target.adopt(row, at: seq, of: id)
                 }
             }
-            if tail.withLock({ $0.recentCount >= JournalWriter.compactionRows }) { try target.compactAll(tail) }
+            if target.tail.withLock({ $0.recentCount >= JournalWriter.compactionRows }) { try target.compactAll() }
             // Otherwise the log would grow as large as the file.
             try target.checkpoint(from: JournalWriter.restartedLogLimit, nil)
             progress.show(seq)
         }
-        try target.compactAll(tail)
+        try target.compactAll()
     }
 
     private func rows(after seq: Int) throws(SQLiteError) -> [(Int, JournalRow)] {

@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Glibc
 internal import SQLite
+internal import Sessions
 internal import Synchronization
 
 /// Checks an open store: every second whether its files are still in place and can be written and whether the disk
@@ -41,9 +42,7 @@ final class StoreWatch: Sendable {
     /// Ends the checks: none runs after this returns.
     func close() async {
         isClosed.store(true, ordering: .releasing)
-        for queue in [checkQueue, scanQueue] {
-            await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
-        }
+        for queue in [checkQueue, scanQueue] { await queue.run {} }
     }
 
     private func check() {

@@ -8,8 +8,7 @@ internal import Sodium
 final class JournalReader {
     private let retention: Retention
     let database: SQLiteDatabase
-    private let sessionLookup: Lookup
-    private let rowLookup: Lookup
+    private let lookup: StoreLookup
     private let answerLookup: Lookup
     private let answers: Lookup
     private let forks: SQLiteStatement
@@ -17,34 +16,42 @@ final class JournalReader {
     private let begin: SQLiteStatement
     private let end: SQLiteStatement
 
-    init(path: String, retention: Retention) throws(SQLiteError) {
+    init(path: String, retention: Retention) throws(SQLiteStoreError) {
         self.retention = retention
-        let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
-        try database.execute("PRAGMA cache_size = -65536")
-        sessionLookup = try .session(database)
-        rowLookup = try .row(database)
-        answerLookup = try Lookup(
-            "SELECT seq, key, checksum FROM answers WHERE session = ?1 AND key = ?2 ORDER BY seq DESC LIMIT 1",
-            database)
-        answers = try Lookup("SELECT seq, key, checksum FROM answers WHERE session = ?1 ORDER BY seq DESC", database)
-        forks = try database.prepare("SELECT id FROM sessions WHERE origin = ?1")
-        users = try database.prepare("SELECT id FROM sessions WHERE user = ?1")
-        begin = try database.prepare("BEGIN")
-        end = try database.prepare("COMMIT")
-        // A single wrong byte in the file's header would turn off the checksums of all pages.
-        guard database.hasChecksums else { throw .damage("the first page of \(path) says that there are no checksums") }
-        self.database = database
+        do throws(SQLiteError) {
+            let database = try SQLiteDatabase(path: path, isReadOnly: true, isGuarded: true)
+            try database.execute("PRAGMA cache_size = -65536")
+            lookup = try StoreLookup(database)
+            let answers = "SELECT seq, key, checksum FROM answers WHERE session = ?1"
+            answerLookup = try Lookup("\(answers) AND key = ?2 ORDER BY seq DESC LIMIT 1", database)
+            self.answers = try Lookup("\(answers) ORDER BY seq DESC", database)
+            forks = try database.prepare("SELECT id FROM sessions WHERE origin = ?1")
+            users = try database.prepare("SELECT id FROM sessions WHERE user = ?1")
+            begin = try database.prepare("BEGIN")
+            end = try database.prepare("COMMIT")
+            // A single wrong byte in the file's header would turn off the checksums of all pages.
+            guard database.hasChecksums else {
+                throw .damage("the first page of \(path) says that there are no checksums")
+            }
+            self.database = database
+        } catch {
+            throw SQLiteStoreError(error)
+        }
     }
 
     /// Everything that `body` reads comes from one snapshot.
     ///
-    /// - Throws: if there is no snapshot; then `body` was not called.
-    func withSnapshot<Value>(_ body: () -> Value) throws(SQLiteError) -> Value {
-        // Left open by an `end` that failed.
-        if database.isInTransaction { try end.run() }
-        try begin.run()
+    /// - Throws: also if there is no snapshot; then `body` was not called.
+    func withSnapshot<Value>(_ body: () throws(ReadError) -> Value) throws(ReadError) -> Value {
+        do throws(SQLiteError) {
+            // Left open by an `end` that failed.
+            if database.isInTransaction { try end.run() }
+            try begin.run()
+        } catch {
+            throw .sqlite(error)
+        }
         defer { try? end.run() }
-        return body()
+        return try body()
     }
 
     /// The last version.
@@ -91,7 +98,7 @@ final class JournalReader {
             ) { JournalReader.answer($0, of: id)?.seq }
         }
         guard let seq else { return nil }
-        guard let row = try rowLookup.row(seq) else { throw .missing(seq: seq) }
+        guard let row = try lookup.row(seq) else { throw .missing(seq: seq) }
         guard row.session == id.text, row.label?.key == key else {
             throw .damaged("row \(seq) of the journal is not the expected one")
         }
@@ -103,7 +110,7 @@ final class JournalReader {
         let compacted = try compactedAnswers(of: id, limit: .max).map(\.seq)
         var rows: [JournalRow] = []
         for seq in compacted + tail.filter({ !$0.isRecord }).map(\.seq) {
-            guard let row = try rowLookup.row(seq) else { continue }
+            guard let row = try lookup.row(seq) else { continue }
             rows.append(row)
         }
         return StoredAnswer.newest(retention.answers, of: rows.reversed()) { $0.label?.key ?? "" }.reversed()
@@ -147,7 +154,7 @@ final class JournalReader {
 
     /// Oldest first. None may be missing: an event whose key is missing would be applied again.
     private func compactedAnswers(of id: SessionID, limit: Int) throws(ReadError) -> [(seq: Int, key: String)] {
-        guard let count = try sessionLookup.session(id)?.answers, count > 0 else { return [] }
+        guard let count = try lookup.session(id)?.answers, count > 0 else { return [] }
         let found = try answers.all(
             "the answers of \(id.text)", count: count,
             bind: { statement throws(SQLiteError) in try statement.bind(1, id.text) }
@@ -192,7 +199,7 @@ extension JournalReader {
             // The table has nothing older, or the session has ended and nothing older counts.
             isWhole = place.kind == .first || place.kind == .end
         }
-        if !isWhole { past.compacted = try sessionLookup.session(id) }
+        if !isWhole { past.compacted = try lookup.session(id) }
         past.tokens = tokens ?? past.compacted?.tokens ?? ""
         return past
     }
@@ -222,7 +229,7 @@ extension JournalReader {
     }
 
     private func row(_ seq: Int, _ version: Int, of id: SessionID) throws(ReadError) -> JournalRow? {
-        guard let row = try rowLookup.row(seq) else { return nil }
+        guard let row = try lookup.row(seq) else { return nil }
         guard row.session == id.text, row.version == version else {
             throw .damaged("row \(seq) of the journal is not the expected one")
         }

@@ -65,18 +65,19 @@ final class Lookup {
     }
 }
 
-extension Lookup {
-    static func session(_ database: borrowing SQLiteDatabase) throws(SQLiteError) -> Lookup {
-        try Lookup("SELECT \(CompactedSession.columns) FROM sessions WHERE id = ?1", database)
-    }
+/// The lookups that both connections need.
+struct StoreLookup {
+    private let sessions: Lookup
+    private let rows: Lookup
 
-    static func row(_ database: borrowing SQLiteDatabase) throws(SQLiteError) -> Lookup {
-        try Lookup("SELECT \(JournalRow.columns) FROM journal WHERE seq = ?1", database)
+    init(_ database: borrowing SQLiteDatabase) throws(SQLiteError) {
+        sessions = try Lookup("SELECT \(CompactedSession.columns) FROM sessions WHERE id = ?1", database)
+        rows = try Lookup("SELECT \(JournalRow.columns) FROM journal WHERE seq = ?1", database)
     }
 
     /// - Returns: `nil` if the session is not in the table.
     func session(_ id: SessionID) throws(ReadError) -> CompactedSession? {
-        try first(
+        try sessions.first(
             "the row of \(id.text) in the table sessions",
             bind: { statement throws(SQLiteError) in try statement.bind(1, id.text) }
         ) { CompactedSession($0, of: id) }
@@ -84,7 +85,7 @@ extension Lookup {
 
     /// - Returns: `nil` if there is no such row any more.
     func row(_ seq: Int) throws(ReadError) -> JournalRow? {
-        try first(
+        try rows.first(
             "row \(seq) of the journal",
             bind: { statement throws(SQLiteError) in try statement.bind(1, seq) }
         ) { JournalRow($0, seq: seq) }

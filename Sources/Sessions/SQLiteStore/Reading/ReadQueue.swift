@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import SQLite
 internal import Sessions
 internal import Synchronization
 
@@ -26,12 +25,7 @@ final class ReadQueue: Sendable {
     }
 
     func close() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.reader.withLock { $0 = nil }
-                continuation.resume()
-            }
-        }
+        await queue.run { self.reader.withLock { $0 = nil } }
     }
 
     /// - Parameter body: reads from a snapshot. Get everything else that it needs before this call: the snapshot may be
@@ -76,10 +70,10 @@ final class ReadQueue: Sendable {
             guard !waiting.isEmpty else { return }
             reader.withLock { reader in
                 guard let reader else { return fail(waiting, .closed) }
-                do throws(SQLiteError) {
+                do throws(ReadError) {
                     try reader.withSnapshot { for read in waiting { read(.success(reader)) } }
                 } catch {
-                    fail(waiting, .sqlite(error))
+                    fail(waiting, error)
                 }
             }
         }

@@ -42,11 +42,7 @@ public final class StoreSnapshot: StoreReader {
             throw SQLiteStoreError(error)
         }
         guard version == Schema.version else { throw .newer(schema: version) }
-        do throws(SQLiteError) {
-            reader = try JournalReader(path: path, retention: Retention(versions: .max, answers: .max))
-        } catch {
-            throw SQLiteStoreError(error)
-        }
+        reader = try JournalReader(path: path, retention: Retention(versions: .max, answers: .max))
     }
 
     /// Whether a file has the form of a backup: it needs no log, and has none beside it.
@@ -78,7 +74,7 @@ public final class StoreSnapshot: StoreReader {
 
     public func secret() throws(SQLiteStoreError) -> StoreSecret {
         do throws(SQLiteError) {
-            if let secret = StoreSecret(try JournalWriter.secret(in: reader.database)) { return secret }
+            if let secret = StoreSecret(try StoredValue.secret(in: reader.database)) { return secret }
         } catch {
             throw SQLiteStoreError(error)
         }
@@ -244,8 +240,8 @@ public final class StoreSnapshot: StoreReader {
             let last = try target.integer("SELECT max(seq) FROM journal") ?? 0
             let generation = Generation.ofCopy(try Generation.stored(in: target))
             let statements = try Statements(target)
-            try statements.set(StoredValue.closed, last)
-            try statements.set(StoredValue.generation, generation)
+            try statements.set(.closed, last)
+            try statements.set(.generation, generation)
             try target.execute("PRAGMA journal_mode = \(form.rawValue)")
         } catch {
             unlink(path)
@@ -257,23 +253,19 @@ public final class StoreSnapshot: StoreReader {
 
     /// Reads from one snapshot, which ends with this call.
     private func reading<Value>(_ body: () throws(ReadError) -> Value) throws(SQLiteStoreError) -> Value {
-        let outcome: Result<Value, ReadError>
-        do throws(SQLiteError) {
-            outcome = try reader.withSnapshot {
-                Result { () throws(ReadError) in
-                    do throws(SQLiteError) { try refreshTail() } catch { throw .sqlite(error) }
-                    return try body()
-                }
+        do throws(ReadError) {
+            return try reader.withSnapshot { () throws(ReadError) in
+                do throws(SQLiteError) { try refreshTail() } catch { throw .sqlite(error) }
+                return try body()
             }
         } catch {
-            throw SQLiteStoreError(error)
+            throw storeError(error)
         }
-        do throws(ReadError) { return try outcome.get() } catch { throw storeError(error) }
     }
 
     /// Reads what a server may have added to the journal since the last call.
     private func refreshTail() throws(SQLiteError) {
-        let compacted = try JournalWriter.compacted(in: reader.database)
+        let compacted = try StoredValue.compacted.number(in: reader.database)
         tail.forget(upTo: compacted)
         _ = try JournalWriter.replay(reader.database, after: max(compacted, tail.lastSeq), into: &tail)
     }

@@ -18,7 +18,7 @@ struct CompactedSession {
     private(set) var version: Int
     /// When to check whether the session can be forgotten; `nil` if the table already has this time.
     private(set) var due: Int?
-    private(set) var rows: [UInt8]
+    private(set) var rows: [UInt8] = []
     /// The SHA-256 of each of the session's tokens, in hexadecimal digits, separated by spaces.
     private(set) var tokens: String
     /// Who is signed in.
@@ -28,18 +28,18 @@ struct CompactedSession {
     let origin: String?
     /// When its next timer is due; `nil` if it has none, or that was postponed for ever.
     private(set) var timer: Int?
-    private(set) var hasEffects: Bool
+    private(set) var hasEffects = false
     /// Whether the table has another timer, or says otherwise about effects.
     private(set) var hasNewPending = false
     /// Of the last version, if that is new.
     private(set) var keptUntil = Int.max
     /// How many answers the session has in the table `answers`.
     var answers = 0
-    private var count: Int
+    private var count = 0
     /// How many rows there are from the last full record on: it and the delta records based on it.
-    private var countFromFull: Int
+    private var countFromFull = 0
     /// The bytes of all full records and large delta records.
-    private var bytes: Int
+    private var bytes = 0
 
     /// The size in bytes from which a delta record counts as large.
     private static let largeSize = 512
@@ -54,7 +54,6 @@ struct CompactedSession {
         self.origin = origin
         self.timer = place.label?.timer
         self.hasEffects = place.label?.hasEffects ?? false
-        (self.rows, self.count, self.countFromFull, self.bytes) = ([], 0, 0, 0)
         add(place)
     }
 
@@ -74,8 +73,7 @@ struct CompactedSession {
     /// - Returns: `nil` if no session can have these values.
     init?(version: Int, rows: [UInt8], tokens: String, user: String? = nil, origin: String?, of id: SessionID) {
         (self.id, self.version, self.rows, self.origin) = (id, version, rows, origin)
-        (self.tokens, self.user, self.hasEffects) = (tokens, user, false)
-        (self.count, self.countFromFull, self.bytes) = (0, 0, 0)
+        (self.tokens, self.user) = (tokens, user)
         var position = 0
         repeat {
             guard let (row, isFull) = CompactedSession.nextRow(in: rows, at: &position) else { return nil }

@@ -32,7 +32,7 @@ extension JournalRow {
         var sum = RowChecksum()
         sum.add(checksum)
         sum.add(seq)
-        sum.add(kind.number)
+        sum.add(kind.rawValue)
         if let label {
             sum.add(label.tokens)
             sum.add(label.user)
@@ -82,15 +82,6 @@ extension JournalRow.Kind {
         case "end": self = .end
         case "answer": self = .answer
         default: return nil
-        }
-    }
-
-    fileprivate var number: Int {
-        switch self {
-        case .first: 1
-        case .next: 2
-        case .end: 3
-        case .answer: 4
         }
     }
 }

@@ -1,5 +1,7 @@
 internal import FoundationEssentials
 internal import SQLite
+internal import Sessions
+internal import Sodium
 
 /// The tables. A person can read them: records are lines of JSON, `SessionRecord` describes their members.
 ///
@@ -98,6 +100,42 @@ enum Schema {
         """
 }
 
+/// The rows of the table `store` that have a number.
+enum StoredValue: String, CaseIterable {
+    case compacted, closed, clock, generation
+
+    func number(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
+        let row = try database.prepare("SELECT value, checksum FROM store WHERE name = '\(rawValue)'")
+            .first { ($0.integer(0), $0.integer(1)) }
+        guard let number = row?.0, checksum(of: number) == row?.1 else {
+            throw .damage("the value “\(rawValue)” in the table store is damaged")
+        }
+        return number
+    }
+
+    func checksum(of number: Int) -> Int {
+        var sum = RowChecksum()
+        sum.add(rawValue)
+        sum.add(number)
+        return sum.value
+    }
+
+    static func secret(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> [UInt8] {
+        let row = try database.prepare("SELECT value, checksum FROM store WHERE name = 'secret'")
+            .first { ($0.bytes(0), $0.integer(1)) }
+        guard let secret = row?.0, secret.count == KeyedDigest.keySize, checksum(ofSecret: secret) == row?.1
+        else { throw .damage("the secret in the table store is damaged") }
+        return secret
+    }
+
+    static func checksum(ofSecret bytes: [UInt8]) -> Int {
+        var sum = RowChecksum()
+        sum.add("secret")
+        sum.add(digestOf: bytes)
+        return sum.value
+    }
+}
+
 /// The generation of a store's content, see `SessionStore.generation`.
 ///
 /// What is committed to a copy of a store and to the store itself may have the same versions and other content. So a
@@ -116,7 +154,7 @@ struct Generation {
 
     /// The number of the generation in a file; negative in a copy to which nothing has been committed.
     static func stored(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
-        let number = try JournalWriter.stored(StoredValue.generation, in: database)
+        let number = try StoredValue.generation.number(in: database)
         guard (1...limit).contains(Int(clamping: number.magnitude)) else {
             throw .damage("the value “generation” in the table store is out of range")
         }

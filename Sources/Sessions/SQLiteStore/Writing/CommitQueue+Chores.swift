@@ -30,7 +30,7 @@ extension CommitQueue {
             // What came while a round was under way, the next one compacts: perhaps no other commit reminds of it.
             repeat {
                 while writer.hasChores {
-                    try writer.doChores(of: CommitQueue.choreSize, tail)
+                    try writer.doChores(of: CommitQueue.choreSize)
                     if hasWaitingCommits { return }
                 }
             } while beginRound(writer)
@@ -46,7 +46,7 @@ extension CommitQueue {
     func makeRoom() {
         runChore { writer throws(CommitFailure) in
             beginRound(writer)
-            if writer.hasChores { try writer.doChores(of: CommitQueue.choreSize, tail) }
+            if writer.hasChores { try writer.doChores(of: CommitQueue.choreSize) }
             noteSize(of: writer)
         }
     }
@@ -57,7 +57,7 @@ extension CommitQueue {
     /// - Returns: whether one has begun at once.
     @discardableResult
     func beginRound(_ writer: JournalWriter) -> Bool {
-        guard let content = writer.contentOfRound(tail) else { return false }
+        guard let content = writer.contentOfRound() else { return false }
         guard content.places.count > CommitQueue.choreSize else {
             writer.begin(CompactionRound(of: content))
             return true
@@ -73,7 +73,7 @@ extension CommitQueue {
     }
 
     private func giveBackPages(of writer: JournalWriter) throws(CommitFailure) -> Bool {
-        try writer.giveBackPages(tail, keepsSpare: !reserve.withLock(\.isSpent))
+        try writer.giveBackPages(keepsSpare: !reserve.withLock(\.isSpent))
     }
 
     private func noteSize(of writer: JournalWriter) {
@@ -104,7 +104,8 @@ extension CommitQueue {
             guard self.state.withLock({ $0.failure == nil }) else { return }
             do throws(CommitFailure) {
                 try self.withWriter { writer throws(CommitFailure) in
-                    try writer.probe(self.tail)
+                    // Acquires the lock that a commit needs, and releases it.
+                    try writer.transaction {}
                     self.noteSize(of: writer)
                     self.troubles.noteLog(writer.logBytes)
                     if self.troubles.isFull, try writer.hasRoom { self.findRoom(hasRoom) }
@@ -132,107 +133,51 @@ extension CommitQueue {
         if isFound { troubles.setFull(false) }
     }
 
-    /// - Parameter clock: in milliseconds since 1970.
-    func reset(clock: Int) async throws(StoreError) {
-        try await run { [tail] writer throws(CommitFailure) in try writer.reset(clock: clock, tail) }
-    }
-
-    func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
-        let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max
-        var swept: [SessionID] = []
-        while swept.count < limit {
-            let count = min(limit - swept.count, CommitQueue.sweepSize)
-            let outcome = await withCheckedContinuation { continuation in
-                queue.async { continuation.resume(returning: self.sweepSome(at: milliseconds, count)) }
-            }
-            let (examined, forgotten) = try outcome.get()
-            swept += forgotten
-            if examined < count { break }
-        }
-        return swept
-    }
-
-    private static let sweepSize = 100
-    /// How many times, at most, pages are given back when the store is closed.
-    private static let lastVacuums = 1000
-
-    private func sweepSome(at now: Int, _ count: Int) -> Result<(examined: Int, forgotten: [SessionID]), StoreError> {
-        do throws(CommitFailure) {
-            let swept = try withWriter(mayUseReserve: true) { writer throws(CommitFailure) in
-                try writer.sweep(at: now, limit: count, tail)
-            }
-            sessionCount.subtract(swept.forgotten.count, ordering: .relaxed)
-            scheduleChores()
-            return .success(swept)
-        } catch {
-            return .failure(handle(error))
-        }
-    }
-
-    /// Forgets a session, whatever its `keptUntil`.
-    ///
-    /// - Returns: whether the session existed.
-    func forget(_ id: SessionID) async throws(StoreError) -> Bool {
-        try await run(mayUseReserve: true) { writer throws(CommitFailure) in
-            try writer.compactAll(self.tail)
-            let isKnown = try writer.forget(id, self.tail)
-            if isKnown { self.sessionCount.subtract(1, ordering: .relaxed) }
-            return isKnown
-        }
-    }
-
     /// Runs something on the writer's thread, once the batch that is being written is done.
     func run<Value: Sendable>(
         mayUseReserve: Bool = false, _ body: @escaping @Sendable (JournalWriter) throws(CommitFailure) -> Value
     ) async throws(StoreError) -> Value {
         interruptions.add(1, ordering: .relaxed)
-        let outcome: Result<Value, CommitFailure> = await withCheckedContinuation { continuation in
-            queue.async {
+        do throws(CommitFailure) {
+            return try await queue.run { () throws(CommitFailure) in
                 self.interruptions.subtract(1, ordering: .relaxed)
-                continuation.resume(
-                    returning: Result { () throws(CommitFailure) in
-                        try self.withWriter(mayUseReserve: mayUseReserve) { writer throws(CommitFailure) in
-                            try body(writer)
-                        }
-                    })
+                return try self.withWriter(mayUseReserve: mayUseReserve) { writer throws(CommitFailure) in
+                    try body(writer)
+                }
             }
+        } catch {
+            throw handle(error)
         }
-        do { return try outcome.get() } catch { throw handle(error) }
     }
+
+    /// How many times, at most, pages are given back when the store is closed.
+    private static let lastVacuums = 1000
 
     /// Compacts what is left and closes the file; SQLite then copies its log into it.
     func close() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.state.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
-                self.writer.withLock { writer in
-                    // What cannot be compacted now is compacted when the store is opened again.
-                    try? writer?.compactAll(self.tail)
-                    for _ in 0..<CommitQueue.lastVacuums {
-                        guard let writer, (try? self.giveBackPages(of: writer)) == true else { break }
-                    }
-                    writer?.close(self.tail)
-                    writer = nil
+        await queue.run {
+            self.state.withLock { $0.failure = $0.failure ?? CommitQueue.closed }
+            self.writer.withLock { writer in
+                // What cannot be compacted now is compacted when the store is opened again.
+                try? writer?.compactAll()
+                for _ in 0..<CommitQueue.lastVacuums {
+                    guard let writer, (try? self.giveBackPages(of: writer)) == true else { break }
                 }
-                // So that the store can be opened again, whatever happens to the disk.
-                self.reserve.withLock { if $0.isSpent { $0.fill() } }
-                continuation.resume()
+                writer?.close()
+                writer = nil
             }
+            // So that the store can be opened again, whatever happens to the disk.
+            self.reserve.withLock { if $0.isSpent { $0.fill() } }
         }
     }
 }
 
 extension JournalWriter {
-    func compactAll(_ tail: SharedTail) throws(CommitFailure) {
+    func compactAll() throws(CommitFailure) {
         repeat {
             isPreparing = false
-            if let content = contentOfRound(tail) { begin(CompactionRound(of: content)) }
-            while hasChores { try doChores(of: 4096, tail) }
+            if let content = contentOfRound() { begin(CompactionRound(of: content)) }
+            while hasChores { try doChores(of: 4096) }
         } while tail.withLock { $0.recentCount > 0 }
-    }
-
-    /// Acquires the lock that a commit needs, and releases it.
-    fileprivate func probe(_ tail: SharedTail) throws(CommitFailure) {
-        try transaction(tail) {}
     }
 }

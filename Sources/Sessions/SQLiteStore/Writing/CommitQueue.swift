@@ -33,7 +33,6 @@ final class CommitQueue: Sendable {
     let state = Mutex(State())
     /// Only used on `queue`; `nil` once it is closed.
     let writer: Mutex<JournalWriter?>
-    let tail: SharedTail
     let reader: ReadQueue
     let reserve: Mutex<DiskReserve>
     let sessionCount: Atomic<Int>
@@ -47,13 +46,12 @@ final class CommitQueue: Sendable {
     let interruptions = Atomic(0)
 
     init(
-        _ writer: sending JournalWriter, _ tail: SharedTail, _ reader: ReadQueue, _ reserve: DiskReserve,
-        _ troubles: StoreTroubles, doesChoresWhenQuiet: Bool, failed: @escaping @Sendable (String) -> Void
+        _ writer: sending JournalWriter, _ reader: ReadQueue, _ reserve: DiskReserve, _ troubles: StoreTroubles,
+        doesChoresWhenQuiet: Bool, failed: @escaping @Sendable (String) -> Void
     ) {
         self.sessionCount = Atomic(writer.sessionCount)
         self.usedBytes = Atomic(writer.usedBytes ?? 0)
         self.writer = Mutex(writer)
-        self.tail = tail
         self.reader = reader
         self.reserve = Mutex(reserve)
         if reserve.isSpent { troubles.setFull(true) }
@@ -133,7 +131,7 @@ final class CommitQueue: Sendable {
         let start = MonotonicTime.nanoseconds
         do throws(CommitFailure) {
             conflicts = try withWriter(mayUseReserve: takesAway) { writer throws(CommitFailure) in
-                try writer.commit(changes, tail)
+                try writer.commit(changes)
             }
         } catch {
             if case .damaged(let damaged) = error { return serve(waiting, but: damaged) }
@@ -159,18 +157,16 @@ final class CommitQueue: Sendable {
 
     /// Refuses the commits whose sessions are damaged, and commits the others.
     ///
-    /// - Parameter damaged: what is damaged, by the positions of the changes.
-    private func serve(_ waiting: [Waiting], but damaged: [Int: String]) {
+    /// - Parameter damaged: what is damaged of each session.
+    private func serve(_ waiting: [Waiting], but damaged: [SessionID: String]) {
         var others: [Waiting] = []
-        var position = 0
         for one in waiting {
-            let range = position..<position + one.changes.count
-            position = range.upperBound
-            guard let index = range.first(where: { damaged[$0] != nil }), let reason = damaged[index] else {
+            guard let id = one.changes.lazy.map(\.id).first(where: { damaged[$0] != nil }), let reason = damaged[id]
+            else {
                 others.append(one)
                 continue
             }
-            troubles.report(.session(one.changes[index - range.lowerBound].id, reason))
+            troubles.report(.session(id, reason))
             one.completion(.failure(.damaged(reason: reason)))
         }
         if !others.isEmpty { serve(others) }
@@ -195,7 +191,7 @@ final class CommitQueue: Sendable {
     private func doUrgentChores() throws(CommitFailure) {
         try withWriter(mayUseReserve: true) { writer throws(CommitFailure) in
             let limit = reserve.withLock(\.tailLimit)
-            let isMuch = tail.withLock {
+            let isMuch = writer.tail.withLock {
                 $0.recentCount >= limit || $0.recentSize >= JournalWriter.compactionBytes
             }
             // The rows that the last round has dropped are deleted first.

@@ -5,8 +5,8 @@ internal import Sessions
 enum CommitFailure: Error {
     /// Nothing is changed.
     case refused(StoreError)
-    /// Nothing is changed, because data that these changes need is damaged; the reasons, by their positions.
-    case damaged([Int: String])
+    /// Nothing is changed, because data of these sessions is damaged; the reasons.
+    case damaged([SessionID: String])
     /// Nothing is changed, and nothing can be: data that every commit needs is damaged.
     case unwritable(String)
     /// It is unknown what is on the disk.
@@ -17,14 +17,14 @@ extension JournalWriter {
     /// Commits, in one transaction, all changes that were made from the current version of their session.
     ///
     /// - Returns: the conflicts, by the positions of the changes.
-    func commit(_ changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int: SessionID] {
-        let current = try versions(of: changes, tail)
+    func commit(_ changes: [EncodedChange]) throws(CommitFailure) -> [Int: SessionID] {
+        let current = try versions(of: changes)
         guard try hasRoom || changes.allSatisfy(\.takesAway) else { throw .refused(.full) }
-        if isMarkedClosed { try mark(isClosed: false, tail) }
+        if isMarkedClosed { try mark(isClosed: false) }
         var conflicts: [Int: SessionID] = [:]
         var places: [(SessionID, Place)] = []
         places.reserveCapacity(changes.count)
-        try transaction(tail, compacting: sliceWork(beside: changes), isAppending: true) { () throws(SQLiteError) in
+        try transaction(compacting: sliceWork(beside: changes), isAppending: true) { () throws(SQLiteError) in
             (conflicts, places) = ([:], [])
             var seq = lastSeq
             // The versions of sessions that this transaction has changed.
@@ -45,7 +45,7 @@ extension JournalWriter {
                 if changes.count > 1 { versions[id] = change.record?.version ?? current }
             }
         }
-        advance(by: places.count)
+        lastSeq += places.count
         tail.withLock { tail in for (id, place) in places { tail.append(place, of: id) } }
         return conflicts
     }
@@ -63,11 +63,11 @@ extension JournalWriter {
     private static let leastSliceWork = 512
 
     /// The last committed version of each change's session; 0 if there is none.
-    private func versions(of changes: [EncodedChange], _ tail: SharedTail) throws(CommitFailure) -> [Int] {
+    private func versions(of changes: [EncodedChange]) throws(CommitFailure) -> [Int] {
         let known = tail.withLock { tail in changes.map { tail.version(of: $0.id) } }
         var versions: [Int] = []
         versions.reserveCapacity(changes.count)
-        var damaged: [Int: String] = [:]
+        var damaged: [SessionID: String] = [:]
         for (index, change) in changes.enumerated() {
             do throws(ReadError) {
                 let version = if let known = known[index] { known } else { try storedVersion(of: change.id) }
@@ -75,7 +75,7 @@ extension JournalWriter {
             } catch {
                 if case .sqlite = error { throw .refused(.unavailable(reason: error.reason)) }
                 // A new session's id is random, or was looked up before, so the damage is not this session's.
-                if change.expected.version > 0 { damaged[index] = error.reason }
+                if change.expected.version > 0 { damaged[change.id] = error.reason }
                 versions.append(0)
             }
         }
@@ -85,7 +85,7 @@ extension JournalWriter {
 
     /// The version in the table; 0 if the session is not there.
     private func storedVersion(of id: SessionID) throws(ReadError) -> Int {
-        try sessionLookup.session(id)?.version ?? 0
+        try lookup.session(id)?.version ?? 0
     }
 
     /// Whether the file may grow. Free pages in it count as room.
@@ -101,22 +101,20 @@ extension JournalWriter {
 
     var usedPages: Int {
         get throws(SQLiteError) {
-            let count = try statements.pageCount.first { $0.integer(0) } ?? nil
-            return (count ?? 0) - (try freePages)
+            try (statements.pageCount.first { $0.integer(0) ?? 0 } ?? 0) - freePages
         }
     }
 
     var freePages: Int {
         get throws(SQLiteError) {
-            let count = try statements.freePageCount.first { $0.integer(0) } ?? nil
-            return count ?? 0
+            try statements.freePageCount.first { $0.integer(0) ?? 0 } ?? 0
         }
     }
 
     /// Does the work in a transaction of its own, followed by a slice of the compaction if there is something to
     /// compact. If the slice fails, it is left out.
     func transaction(
-        _ tail: SharedTail, compacting slice: Int = 0, isAppending: Bool = false,
+        compacting slice: Int = 0, isAppending: Bool = false,
         _ work: () throws(SQLiteError) -> Void
     ) throws(CommitFailure) {
         do throws(SQLiteError) {
@@ -144,14 +142,14 @@ extension JournalWriter {
                 guard slice > 0, canCompact else { throw .unwritable("\(error)") }
                 canCompact = false
                 report(.derived("the journal cannot be compacted: \(error)"))
-                return try transaction(tail, isAppending: isAppending, work)
+                return try transaction(isAppending: isAppending, work)
             }
             // A write that failed leaves no whole transaction behind. Anything else may have failed in the flush.
             guard error.isFailedWrite else { throw .flushFailed("\(error)") }
             try rollBack()
             throw .refused(StoreError(error))
         }
-        settleCompaction(tail)
+        settleCompaction()
     }
 
     private func rollBack() throws(CommitFailure) {

@@ -63,13 +63,13 @@ extension JournalWriter {
 
     /// - Returns: what the next round, which has to follow by `begin`, is to compact; `nil` if one is under way, or about to
     ///   begin, or there is nothing.
-    func contentOfRound(_ tail: SharedTail) -> CompactionRound.Content? {
+    func contentOfRound() -> CompactionRound.Content? {
         guard round == nil, !isPreparing else { return nil }
         lastRound += 1
         let number = lastRound
         var content = tail.withLock { tail in
             if tail.recentCount > 0 { tail.beginCompaction() }
-            return (number: number, places: tail.compacting, lastSeq: tail.lastSeq)
+            return (number: number, places: tail.compacting.places, lastSeq: tail.lastSeq)
         }
         if !stuck.isEmpty { content.places = content.places.filter { !stuck.contains($0.key) } }
         isPreparing = !content.places.isEmpty
@@ -119,7 +119,7 @@ extension JournalWriter {
             self.round?.reached += 1
         }
         if let round, round.reached == round.parts.count {
-            try statements.set(StoredValue.compacted, lastCompacted(in: round))
+            try statements.set(.compacted, lastCompacted(in: round))
         }
     }
 
@@ -148,7 +148,7 @@ extension JournalWriter {
     /// - Returns: how much work it was.
     private func compact(_ places: ArraySlice<Place>, of id: SessionID) throws(SQLiteError) -> Int {
         var session: CompactedSession?
-        do throws(ReadError) { session = try sessionLookup.session(id) } catch {
+        do throws(ReadError) { session = try lookup.session(id) } catch {
             throw .damage(error.reason)
         }
         var work = places.work
@@ -243,12 +243,12 @@ extension JournalWriter {
     /// Removes an answer's body. What stays shows that there was an answer.
     private func removeBody(_ seq: Int, of id: SessionID) throws(SQLiteError) {
         // If the row is damaged, reading the answer reports it.
-        guard let row = try? rowLookup.row(seq) else { return }
+        guard let row = try? lookup.row(seq) else { return }
         try statements.emptyAnswer(at: seq, of: id, keeping: row.withoutBody)
     }
 
     /// Call after the transaction was committed.
-    func settleCompaction(_ tail: SharedTail) {
+    func settleCompaction() {
         guard let round else { return }
         if round.reached == round.parts.count {
             compacted = lastCompacted(in: round)
@@ -269,22 +269,22 @@ extension JournalWriter {
     }
 
     /// Does a slice in a transaction of its own.
-    func doChores(of count: Int, _ tail: SharedTail) throws(CommitFailure) {
-        try transaction(tail, compacting: count) {}
+    func doChores(of count: Int) throws(CommitFailure) {
+        try transaction(compacting: count) {}
     }
 
     /// Gives a few free pages back to the system, if there are many.
     ///
     /// - Parameter keepsSpare: whether free pages are kept for the next commits.
     /// - Returns: whether there may be more to give back.
-    func giveBackPages(_ tail: SharedTail, keepsSpare: Bool) throws(CommitFailure) -> Bool {
+    func giveBackPages(keepsSpare: Bool) throws(CommitFailure) -> Bool {
         do throws(SQLiteError) {
             let (free, used) = (try freePages, try usedPages)
             guard free > (keepsSpare ? max(JournalWriter.sparePages, used / 4) : 0) else { return false }
         } catch {
             throw .refused(StoreError(error))
         }
-        try transaction(tail) { () throws(SQLiteError) in try statements.giveBackPages() }
+        try transaction { () throws(SQLiteError) in try statements.vacuum.run() }
         return true
     }
 

@@ -9,14 +9,14 @@ extension JournalWriter {
     /// - Parameter now: in milliseconds since 1970.
     /// - Returns: how many sessions it has examined, and those that it has forgotten.
     func sweep(
-        at now: Int, limit: Int, _ tail: SharedTail
+        at now: Int, limit: Int
     ) throws(CommitFailure) -> (examined: Int, forgotten: [SessionID]) {
         var examined = 0
         var forgotten: [SessionID] = []
-        try transaction(tail) { () throws(SQLiteError) in
+        try transaction { () throws(SQLiteError) in
             // A clock that is set back must not revive sessions after a restart.
             if now - clock >= JournalWriter.sweepDelay {
-                try statements.set(StoredValue.clock, now)
+                try statements.set(.clock, now)
                 clock = now
             }
             let due: [(due: Int, id: SessionID?, text: String)]
@@ -32,7 +32,7 @@ extension JournalWriter {
                 sweepCursor = (dueAt, text)
                 do throws(ReadError) {
                     guard let id else { throw .damaged("a row of the table sessions has no id") }
-                    let count = try sweep(id, at: now, tail)
+                    let count = try sweep(id, at: now)
                     if count > 0 { forgotten.append(id) }
                     rows += count
                 } catch {
@@ -47,19 +47,18 @@ extension JournalWriter {
     }
 
     /// - Parameter time: in milliseconds since 1970.
-    func reset(clock time: Int, _ tail: SharedTail) throws(CommitFailure) {
-        try transaction(tail) { () throws(SQLiteError) in try statements.set(StoredValue.clock, time) }
+    func reset(clock time: Int) throws(CommitFailure) {
+        try transaction { () throws(SQLiteError) in try statements.set(.clock, time) }
         clock = time
     }
 
     /// - Returns: how many rows were deleted; 0 if the session is kept.
-    private func sweep(_ id: SessionID, at now: Int, _ tail: SharedTail) throws(ReadError) -> Int {
+    private func sweep(_ id: SessionID, at now: Int) throws(ReadError) -> Int {
         // A session in the tail was used not long ago.
-        let isInTail = tail.withLock { $0.version(of: id) != nil }
-        let session = isInTail ? nil : try sessionLookup.session(id)
+        let session = isInTail(id) ? nil : try lookup.session(id)
         var keptUntil = now + JournalWriter.sweepDelay
         if let last = session?.allRows.last {
-            guard let row = try rowLookup.row(last), row.session == id.text else {
+            guard let row = try lookup.row(last), row.session == id.text else {
                 throw .missing(seq: last)
             }
             keptUntil = row.keptUntil
@@ -116,13 +115,13 @@ extension JournalWriter {
     /// Forgets a session, whatever its `keptUntil`. The journal must be compacted.
     ///
     /// - Returns: whether the session existed.
-    func forget(_ id: SessionID, _ tail: SharedTail) throws(CommitFailure) -> Bool {
+    func forget(_ id: SessionID) throws(CommitFailure) -> Bool {
         let session: CompactedSession?
-        do throws(ReadError) { session = try sessionLookup.session(id) } catch {
+        do throws(ReadError) { session = try lookup.session(id) } catch {
             throw .refused(.damaged(reason: error.reason))
         }
         guard let session else { return false }
-        try transaction(tail) { () throws(SQLiteError) in _ = try delete(session, isForced: true) }
+        try transaction { () throws(SQLiteError) in _ = try delete(session, isForced: true) }
         return true
     }
 

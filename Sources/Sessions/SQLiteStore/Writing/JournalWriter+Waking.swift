@@ -10,12 +10,12 @@ extension JournalWriter {
     /// See `SessionStore.dueTimers`.
     ///
     /// - Parameter now: in milliseconds since 1970.
-    func dueTimers(at now: Int, limit: Int, _ tail: SharedTail) throws(CommitFailure) -> [DueTimer] {
+    func dueTimers(at now: Int, limit: Int) throws(CommitFailure) -> [DueTimer] {
         var found = tail.withLock { $0.timers(dueAt: now) }
         var count = 0
         try reading("timers that are due") { () throws(SQLiteError) in
             try statements.dueTimers(at: now) { id, due in
-                if !isInTail(id, tail), !immovable.contains(id) {
+                if !isInTail(id), !immovable.contains(id) {
                     found.append((due, id))
                     count += 1
                 }
@@ -27,14 +27,12 @@ extension JournalWriter {
     }
 
     /// See `SessionStore.sessionsWithEffects`.
-    func sessionsWithEffects(
-        after last: SessionID?, limit: Int, _ tail: SharedTail
-    ) throws(CommitFailure) -> [SessionID] {
+    func sessionsWithEffects(after last: SessionID?, limit: Int) throws(CommitFailure) -> [SessionID] {
         var found = tail.withLock { $0.performing.filter { $0.text > last?.text ?? "" } }
         var count = 0
         try reading("sessions with effects") { () throws(SQLiteError) in
             try statements.sessionsWithEffects(after: last) { id in
-                if !isInTail(id, tail) {
+                if !isInTail(id) {
                     found.insert(id)
                     count += 1
                 }
@@ -47,7 +45,7 @@ extension JournalWriter {
     /// See `SessionStore.postpone`. A timer in the tail is postponed there, and so in what is compacted later.
     ///
     /// - Parameter time: in milliseconds since 1970.
-    func postpone(_ timers: [DueTimer], until time: Int?, _ tail: SharedTail) throws(CommitFailure) {
+    func postpone(_ timers: [DueTimer], until time: Int?) throws(CommitFailure) {
         let compacted = tail.withLock { tail in
             timers.filter { timer in
                 tail.postpone(due: timer.due.milliseconds, until: time, of: timer.session)
@@ -55,7 +53,7 @@ extension JournalWriter {
             }
         }
         guard !compacted.isEmpty else { return }
-        try transaction(tail) { () throws(SQLiteError) in
+        try transaction { () throws(SQLiteError) in
             for timer in compacted {
                 do throws(SQLiteError) {
                     try isolated { () throws(SQLiteError) in
@@ -70,7 +68,7 @@ extension JournalWriter {
         }
     }
 
-    private func isInTail(_ id: SessionID, _ tail: SharedTail) -> Bool {
+    func isInTail(_ id: SessionID) -> Bool {
         tail.withLock { $0.version(of: id) != nil }
     }
 

@@ -17,17 +17,15 @@ final class JournalWriter {
     /// Whether the file says that it was closed after its last commit. Withdrawn by the first commit, not before, so
     /// that a store without room can be opened and read.
     private(set) var isMarkedClosed: Bool
-    /// The uncompacted tail when the store was opened.
-    let replayed: Tail
+    let tail: SharedTail
     /// How many sessions there were when the store was opened.
     let sessionCount: Int
     /// The number of the journal's last row.
-    private(set) var lastSeq: Int
+    var lastSeq: Int
     /// The journal is compacted up to this row.
     var compacted: Int
     let statements: Statements
-    let sessionLookup: Lookup
-    let rowLookup: Lookup
+    let lookup: StoreLookup
     var round: CompactionRound?
     /// The number of the last round that was asked for, and whether it is still being prepared.
     var (lastRound, isPreparing) = (0, false)
@@ -62,15 +60,14 @@ final class JournalWriter {
         let database = try JournalWriter.open(path, durability)
         do throws(SQLiteError) {
             statements = try Statements(database)
-            sessionLookup = try .session(database)
-            rowLookup = try .row(database)
-            secret = try JournalWriter.secret(in: database)
-            compacted = try JournalWriter.compacted(in: database)
-            var tail = Tail()
-            lastSeq = try JournalWriter.replay(database, after: compacted, into: &tail, progress)
-            replayed = tail
+            lookup = try StoreLookup(database)
+            secret = try StoredValue.secret(in: database)
+            compacted = try StoredValue.compacted.number(in: database)
+            var replayed = Tail()
+            lastSeq = try JournalWriter.replay(database, after: compacted, into: &replayed, progress)
+            tail = SharedTail(replayed)
             try JournalWriter.tryAppending(to: database, after: lastSeq, statements)
-            isMarkedClosed = try JournalWriter.stored(StoredValue.closed, in: database) >= 0
+            isMarkedClosed = try StoredValue.closed.number(in: database) >= 0
             latestTime = JournalWriter.latestTime(in: database)
             generation = try Generation(in: database)
             sessionCount = (try database.integer("SELECT count(*) FROM sessions") ?? 0) + replayed.newSessions.count
@@ -126,53 +123,22 @@ final class JournalWriter {
             PRAGMA page_size = \(PageChecksum.pageSize); PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;
             BEGIN; \(Schema.tables)
             """)
-        let insert = try database.prepare(
-            """
-            INSERT INTO store VALUES ('secret', ?1, ?2), ('compacted', 0, ?3), ('closed', 0, ?4), ('clock', 0, ?5),
-                ('generation', 1, ?6)
-            """)
+        let insert = try database.prepare("INSERT INTO store VALUES ('secret', ?1, ?2)")
         try insert.bind(1, secret)
-        try insert.bind(2, StoredValue.secret(secret).checksum)
-        try insert.bind(3, StoredValue.compacted(0).checksum)
-        try insert.bind(4, StoredValue.closed(0).checksum)
-        try insert.bind(5, StoredValue.clock(0).checksum)
-        try insert.bind(6, StoredValue.generation(1).checksum)
+        try insert.bind(2, StoredValue.checksum(ofSecret: secret))
         try insert.run()
+        let statements = try Statements(database)
+        for value in StoredValue.allCases { try statements.set(value, value == .generation ? 1 : 0) }
         try database.execute("PRAGMA user_version = \(Schema.version); COMMIT")
     }
 
-    static func secret(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> [UInt8] {
-        let row = try database.prepare("SELECT value, checksum FROM store WHERE name = 'secret'")
-            .first { ($0.bytes(0), $0.integer(1)) }
-        guard let secret = row?.0, secret.count == KeyedDigest.keySize, StoredValue.secret(secret).checksum == row?.1
-        else { throw .damage("the secret in the table store is damaged") }
-        return secret
-    }
-
-    static func compacted(in database: borrowing SQLiteDatabase) throws(SQLiteError) -> Int {
-        try stored(StoredValue.compacted, in: database)
-    }
-
-    /// - Parameter value: a case with a number.
-    static func stored(
-        _ value: (Int) -> StoredValue, in database: borrowing SQLiteDatabase
-    ) throws(SQLiteError) -> Int {
-        let name = value(0).name
-        let row = try database.prepare("SELECT value, checksum FROM store WHERE name = '\(name)'")
-            .first { ($0.integer(0), $0.integer(1)) }
-        guard let number = row?.0, value(number).checksum == row?.1 else {
-            throw .damage("the value “\(name)” in the table store is damaged")
-        }
-        return number
-    }
-
     /// Writes the note that the store was closed after the journal's last row, or withdraws it.
-    func mark(isClosed: Bool, _ tail: SharedTail) throws(CommitFailure) {
+    func mark(isClosed: Bool) throws(CommitFailure) {
         let seq = isClosed ? lastSeq : -1
-        try transaction(tail) { () throws(SQLiteError) in
-            try statements.set(StoredValue.closed, seq)
+        try transaction { () throws(SQLiteError) in
+            try statements.set(.closed, seq)
             // From its first commit on, a copy is a store of its own.
-            if !isClosed { try statements.set(StoredValue.generation, generation.number) }
+            if !isClosed { try statements.set(.generation, generation.number) }
         }
         // In the file itself, so that it shows that a log is missing.
         if !isClosed {
@@ -184,8 +150,8 @@ final class JournalWriter {
     }
 
     /// Notes that the store is closed. Must be the last call.
-    func close(_ tail: SharedTail) {
-        do { try mark(isClosed: true, tail) } catch { return }
+    func close() {
+        do { try mark(isClosed: true) } catch { return }
         database.setLogKept(false)
     }
 
@@ -193,7 +159,7 @@ final class JournalWriter {
     /// that of a record more than a day ahead of both the last sweep and the machine's clock, which was imported.
     static func latestTime(in database: borrowing SQLiteDatabase) -> Date {
         let time = newestChange(in: database)
-        let clock = try? stored(StoredValue.clock, in: database)
+        let clock = try? StoredValue.clock.number(in: database)
         let limit = max(clock ?? 0, Int(Date().timeIntervalSince1970 * 1000)) + 86_400_000
         let latest = max(time.flatMap { $0 <= limit ? $0 : nil } ?? 0, clock ?? 0)
         return Date(timeIntervalSince1970: TimeInterval(latest) / 1000)
@@ -250,14 +216,11 @@ final class JournalWriter {
 
     /// Adds a row of another file under the number that it has there. The journal must be compacted before the store is
     /// closed, because the row numbers may have gaps.
-    func adopt(_ row: JournalRow, at seq: Int, of id: SessionID, _ tail: SharedTail) throws(SQLiteError) {
+    func adopt(_ row: JournalRow, at seq: Int, of id: SessionID) throws(SQLiteError) {
         try statements.append(row, at: seq)
         lastSeq = seq
         tail.withLock { $0.append(row.place(at: seq), of: id) }
     }
-
-    /// Call after the commit of `count` rows.
-    func advance(by count: Int) { lastSeq += count }
 }
 
 // Only the connection that writes the write-ahead log copies it into the file: SQLite up to 3.51 can lose the log's

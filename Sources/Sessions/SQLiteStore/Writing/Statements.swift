@@ -27,7 +27,8 @@ final class Statements {
     private let nextDropped: SQLiteStatement
     private let deleteDropped: SQLiteStatement
     private let forgetDropped: SQLiteStatement
-    private let vacuum: SQLiteStatement
+    /// Moves pages from the end of the file to free places, and truncates the file.
+    let vacuum: SQLiteStatement
     let pageCount: SQLiteStatement
     let freePageCount: SQLiteStatement
     // Sweeping.
@@ -206,12 +207,10 @@ extension Statements {
         try setDue.run()
     }
 
-    /// - Parameter value: a case with a number.
-    func set(_ value: (Int) -> StoredValue, _ number: Int) throws(SQLiteError) {
-        let value = value(number)
-        try setStored.bind(1, value.name)
+    func set(_ value: StoredValue, _ number: Int) throws(SQLiteError) {
+        try setStored.bind(1, value.rawValue)
         try setStored.bind(2, number)
-        try setStored.bind(3, value.checksum)
+        try setStored.bind(3, value.checksum(of: number))
         try setStored.run()
     }
 
@@ -236,9 +235,6 @@ extension Statements {
         try forgetDropped.run()
         return true
     }
-
-    /// Moves pages from the end of the file to free places, and truncates the file.
-    func giveBackPages() throws(SQLiteError) { try vacuum.run() }
 
     /// - Parameter cursor: where the last call stopped.
     func dueSessions(
@@ -292,35 +288,5 @@ extension Statements {
             try statement.bind(1, id.text)
             try statement.run()
         }
-    }
-}
-
-/// A row of the table `store`.
-enum StoredValue {
-    case secret([UInt8])
-    case compacted(Int)
-    case closed(Int)
-    case clock(Int)
-    case generation(Int)
-
-    var name: String {
-        switch self {
-        case .secret: "secret"
-        case .compacted: "compacted"
-        case .closed: "closed"
-        case .clock: "clock"
-        case .generation: "generation"
-        }
-    }
-
-    var checksum: Int {
-        var sum = RowChecksum()
-        sum.add(name)
-        switch self {
-        case .secret(let bytes): sum.add(digestOf: bytes)
-        case .compacted(let number), .closed(let number), .clock(let number), .generation(let number):
-            sum.add(number)
-        }
-        return sum.value
     }
 }

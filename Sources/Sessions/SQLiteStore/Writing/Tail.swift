@@ -27,8 +27,7 @@ struct Place: Sendable {
 
 /// The uncompacted tail of the journal: where the rows are that are not in the tables yet.
 struct Tail {
-    /// In the order of the journal, by session.
-    private(set) var recent: [SessionID: [Place]] = [:]
+    private(set) var recent = Part()
     private(set) var recentCount = 0
     /// Bytes of their texts.
     private(set) var recentSize = 0
@@ -37,126 +36,113 @@ struct Tail {
     /// The row up to which `forget` has forgotten.
     private var lastForgotten = 0
     /// What is being compacted, or could not be compacted: older than `recent`.
-    private(set) var compacting: [SessionID: [Place]] = [:]
-    private var recentIndex = Index()
-    private var compactingIndex = Index()
+    private(set) var compacting = Part()
 
-    /// What else is known of the sessions in a part of the tail.
-    struct Index {
+    /// The rows of sessions, and what else is known of these.
+    struct Part {
+        /// In the order of the journal.
+        fileprivate(set) var places: [SessionID: [Place]] = [:]
         /// The forks, by the session that they were forked from.
         fileprivate var forks: [String: Set<SessionID>] = [:]
         /// The sessions, by each user who was signed in in one of their versions.
         fileprivate var users: [String: Set<SessionID>] = [:]
-        /// When the next timer is due of each session that has one, in milliseconds since 1970.
+        /// When the next timer is due of each session that has one and its last record here, in milliseconds since 1970.
         fileprivate var timers: [SessionID: Int] = [:]
-        /// Those that have effects under way.
+        /// Those that have effects under way, and their last record here.
         fileprivate var performing: Set<SessionID> = []
 
-        fileprivate mutating func forget(_ id: SessionID) {
+        fileprivate mutating func append(_ place: Place, of id: SessionID) {
+            places[id, default: []].append(place)
+            if place.isRecord { forgetPending(of: id) }
+            guard let label = place.label else { return }
+            if let timer = label.timer { timers[id] = timer }
+            if label.hasEffects { performing.insert(id) }
+            if let origin = label.origin { forks[origin, default: []].insert(id) }
+            if let user = label.user { users[user, default: []].insert(id) }
+        }
+
+        fileprivate mutating func forgetPending(of id: SessionID) {
             if !timers.isEmpty { timers[id] = nil }
             if !performing.isEmpty { performing.remove(id) }
         }
 
-        fileprivate mutating func merge(_ later: Index) {
+        fileprivate mutating func postpone(due: Int, until time: Int?, of id: SessionID) {
+            guard timers[id] == due, let last = places[id]?.lastIndex(where: \.isRecord) else { return }
+            timers[id] = time
+            places[id]?[last].postpone(until: time)
+        }
+
+        fileprivate func version(of id: SessionID) -> Int? { places[id]?.last(where: \.isRecord)?.version }
+
+        fileprivate mutating func merge(_ later: Part) {
+            places.merge(later.places) { $0 + $1 }
             forks.merge(later.forks) { $0.union($1) }
             users.merge(later.users) { $0.union($1) }
             timers.merge(later.timers) { $1 }
             performing.formUnion(later.performing)
         }
 
-        fileprivate func filtered(_ isIn: (SessionID) -> Bool) -> Index {
-            var index = self
-            index.forks = forks.mapValues { $0.filter(isIn) }.filter { !$0.value.isEmpty }
-            index.users = users.mapValues { $0.filter(isIn) }.filter { !$0.value.isEmpty }
-            index.timers = timers.filter { isIn($0.key) }
-            index.performing = performing.filter(isIn)
-            return index
+        fileprivate func filtered(_ isIn: (SessionID) -> Bool) -> Part {
+            Part(
+                places: places.filter { isIn($0.key) },
+                forks: forks.mapValues { $0.filter(isIn) }.filter { !$0.value.isEmpty },
+                users: users.mapValues { $0.filter(isIn) }.filter { !$0.value.isEmpty },
+                timers: timers.filter { isIn($0.key) }, performing: performing.filter(isIn))
         }
     }
 
     mutating func append(_ place: Place, of id: SessionID) {
-        recent[id, default: []].append(place)
+        if place.isRecord { compacting.forgetPending(of: id) }
+        recent.append(place, of: id)
         recentCount += 1
         recentSize += place.size
         lastSeq = place.seq
-        if place.isRecord { note(place.label, of: id) }
-        guard let label = place.label else { return }
-        if let origin = label.origin { recentIndex.forks[origin, default: []].insert(id) }
-        if let user = label.user { recentIndex.users[user, default: []].insert(id) }
-    }
-
-    /// The label of a session's last record.
-    private mutating func note(_ label: JournalRow.Label?, of id: SessionID) {
-        compactingIndex.forget(id)
-        recentIndex.forget(id)
-        if let timer = label?.timer { recentIndex.timers[id] = timer }
-        if label?.hasEffects == true { recentIndex.performing.insert(id) }
     }
 
     /// The sessions that have effects under way.
-    var performing: Set<SessionID> { recentIndex.performing.union(compactingIndex.performing) }
+    var performing: Set<SessionID> { recent.performing.union(compacting.performing) }
 
     /// The timers that are due, in any order.
     func timers(dueAt now: Int) -> [(due: Int, id: SessionID)] {
-        [recentIndex, compactingIndex].flatMap { index in
-            index.timers.compactMap { $0.value <= now ? ($0.value, $0.key) : nil }
+        [recent, compacting].flatMap { part in
+            part.timers.compactMap { $0.value <= now ? ($0.value, $0.key) : nil }
         }
     }
 
     /// Changes a timer that is still due at `due`.
     mutating func postpone(due: Int, until time: Int?, of id: SessionID) {
-        if recentIndex.timers[id] == due {
-            recentIndex.timers[id] = time
-        } else if compactingIndex.timers[id] == due {
-            compactingIndex.timers[id] = time
-        } else {
-            return
-        }
-        if let index = recent[id]?.lastIndex(where: \.isRecord) {
-            recent[id]?[index].postpone(until: time)
-        } else if let index = compacting[id]?.lastIndex(where: \.isRecord) {
-            compacting[id]?[index].postpone(until: time)
-        }
+        recent.postpone(due: due, until: time, of: id)
+        compacting.postpone(due: due, until: time, of: id)
     }
 
     /// Oldest first.
-    func places(of id: SessionID) -> [Place] {
-        (compacting.isEmpty ? [] : compacting[id] ?? []) + (recent[id] ?? [])
-    }
+    func places(of id: SessionID) -> [Place] { (compacting.places[id] ?? []) + (recent.places[id] ?? []) }
 
     func forks(of id: SessionID) -> Set<SessionID> {
-        (recentIndex.forks[id.text] ?? []).union(compactingIndex.forks[id.text] ?? [])
+        (recent.forks[id.text] ?? []).union(compacting.forks[id.text] ?? [])
     }
 
     func sessions(ofUser user: String) -> Set<SessionID> {
-        (recentIndex.users[user] ?? []).union(compactingIndex.users[user] ?? [])
+        (recent.users[user] ?? []).union(compacting.users[user] ?? [])
     }
 
     /// The sessions that are not in the tables.
-    var newSessions: [SessionID] {
-        Set(recent.keys).union(compacting.keys).filter { id in places(of: id).contains { $0.kind == .first } }
-    }
+    var newSessions: Set<SessionID> { sessions { $0.kind == .first } }
 
     /// The sessions that have a record here. One that was imported after its end has no first one.
-    var recordedSessions: [SessionID] {
-        Set(recent.keys).union(compacting.keys).filter { id in places(of: id).contains(where: \.isRecord) }
+    var recordedSessions: Set<SessionID> { sessions(where: \.isRecord) }
+
+    private func sessions(where isWanted: (Place) -> Bool) -> Set<SessionID> {
+        Set(recent.places.keys).union(compacting.places.keys).filter { places(of: $0).contains(where: isWanted) }
     }
 
     /// The last version; `nil` if only the tables can have it.
-    func version(of id: SessionID) -> Int? {
-        if let place = recent[id]?.last(where: \.isRecord) { return place.version }
-        return compacting.isEmpty ? nil : compacting[id]?.last(where: \.isRecord)?.version
-    }
+    func version(of id: SessionID) -> Int? { recent.version(of: id) ?? compacting.version(of: id) }
 
     /// From now on everything recent is being compacted, and also what could not be compacted before.
     mutating func beginCompaction() {
-        if compacting.isEmpty {
-            (compacting, compactingIndex) = (recent, recentIndex)
-        } else {
-            compacting.merge(recent) { $0 + $1 }
-            compactingIndex.merge(recentIndex)
-        }
-        (recent, recentIndex) = ([:], Index())
+        if compacting.places.isEmpty { compacting = recent } else { compacting.merge(recent) }
+        recent = Part()
         recentCount = 0
         recentSize = 0
     }
@@ -165,10 +151,9 @@ struct Tail {
     ///
     /// - Parameter stuck: sessions that could not be compacted.
     /// - Returns: what is not needed any longer.
-    mutating func endCompaction(but stuck: Set<SessionID>) -> ([SessionID: [Place]], Index) {
-        let ended = (compacting, compactingIndex)
-        compacting = stuck.isEmpty ? [:] : compacting.filter { stuck.contains($0.key) }
-        compactingIndex = stuck.isEmpty ? Index() : compactingIndex.filtered(stuck.contains)
+    mutating func endCompaction(but stuck: Set<SessionID>) -> Part {
+        let ended = compacting
+        compacting = stuck.isEmpty ? Part() : compacting.filtered(stuck.contains)
         return ended
     }
 
@@ -178,14 +163,13 @@ struct Tail {
         guard seq > lastForgotten else { return }
         lastForgotten = seq
         beginCompaction()
-        recent = compacting.compactMapValues { places in
+        (recent, compacting) = (compacting, Part())
+        recent.places = recent.places.compactMapValues { places in
             let rest = places.filter { $0.seq > seq }
             return rest.isEmpty ? nil : rest
         }
-        compacting = [:]
-        (recentIndex, compactingIndex) = (compactingIndex, Index())
-        recentCount = recent.values.reduce(0) { $0 + $1.count }
-        recentSize = recent.values.joined().reduce(0) { $0 + $1.size }
+        recentCount = recent.places.values.reduce(0) { $0 + $1.count }
+        recentSize = recent.places.values.joined().reduce(0) { $0 + $1.size }
     }
 }
 

@@ -13,9 +13,9 @@ internal import Sodium
 
 /// A row of the journal: a record or an answer.
 public struct JournalRow: Sendable {
-    public enum Kind: Sendable {
+    public enum Kind: Int, Sendable {
         /// The session's first record in this store.
-        case first
+        case first = 1
         case next
         /// The session has ended.
         case end

@@ -185,11 +185,7 @@ public final class MemoryStore: SessionStore {
     }
 
     public func load(_ id: SessionID, token: SHA256Digest?) throws(StoreError) -> LoadedSession? {
-        let found = sessions.withLock { sessions in
-            sessions.kept[id].map {
-                ($0.versions, $0.commits, $0.answeredKeys)
-            }
-        }
+        let found = sessions.withLock { $0.kept[id].map { ($0.versions, $0.commits, $0.answeredKeys) } }
         guard let (versions, commits, keys) = found,
             token.map({ versions.newest?.identity.isOpen(to: $0) == true }) ?? true,
             let record = try records(versions, from: .max, limit: 1, bytes: .max).first
