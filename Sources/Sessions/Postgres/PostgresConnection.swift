@@ -192,13 +192,11 @@ public final class PostgresConnection {
         // A part may have been sent even if libpq has failed to send it.
         guard isSent else { throw markLost(nil) }
         try flush(until: deadline)
-        var last: OpaquePointer?
+        var last: PostgresRows?
         var refusal: PostgresError?
-        while let result = try next(until: deadline, &last) {
+        while let result = try next(until: deadline) {
             switch PQresultStatus(result) {
-            case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
-                PQclear(last)
-                last = result
+            case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: last = PostgresRows(result)
             default:
                 refusal = refusal ?? PostgresConnection.refusal(result)
                 PQclear(result)
@@ -206,14 +204,12 @@ public final class PostgresConnection {
         }
         // Only when the server is ready again has it committed or rolled back: a result can come before the commit.
         guard PQstatus(pointer) == CONNECTION_OK, PQtransactionStatus(pointer) == PQTRANS_IDLE else {
-            PQclear(last)
             throw markLost(refusal)
         }
-        if let refusal {
-            PQclear(last)
-            throw refusal
-        }
-        return PostgresRows(last, warnings: notices.pointee.warnings)
+        if let refusal { throw refusal }
+        let rows = last ?? PostgresRows(nil)
+        rows.warnings = notices.pointee.warnings
+        return rows
     }
 
     private func flush(until deadline: ContinuousClock.Instant) throws(PostgresError) {
@@ -229,17 +225,10 @@ public final class PostgresConnection {
         }
     }
 
-    /// - Parameter last: freed if this throws.
     /// - Returns: `nil` when there are no more results.
-    private func next(
-        until deadline: ContinuousClock.Instant, _ last: inout OpaquePointer?
-    ) throws(PostgresError) -> OpaquePointer? {
+    private func next(until deadline: ContinuousClock.Instant) throws(PostgresError) -> OpaquePointer? {
         while PQisBusy(pointer) == 1 {
-            guard wait(for: POLLIN, until: deadline) != 0 else {
-                PQclear(last)
-                last = nil
-                throw markLate()
-            }
+            guard wait(for: POLLIN, until: deadline) != 0 else { throw markLate() }
             // What has arrived before the end of the connection is read all the same: the server may have said why.
             if PQconsumeInput(pointer) == 0 { break }
         }

@@ -9,12 +9,11 @@ public final class PostgresRows {
     public let count: Int
     private let columns: Int
     /// How many warnings came with the result: for example, that a commit is not on the synchronous standby.
-    public let warnings: Int
+    public internal(set) var warnings = 0
 
     /// - Parameter result: becomes owned.
-    init(_ result: OpaquePointer?, warnings: Int) {
+    init(_ result: OpaquePointer?) {
         self.result = result
-        self.warnings = warnings
         count = Int(PQntuples(result))
         columns = Int(PQnfields(result))
     }
@@ -27,10 +26,6 @@ public final class PostgresRows {
         withValue(row, column, TypeID.int8) { value in
             value.count == 8 ? Int(Int64(bigEndian: value.loadUnaligned(as: Int64.self))) : nil
         }
-    }
-
-    public func boolean(_ row: Int, _ column: Int) -> Bool? {
-        withValue(row, column, TypeID.bool) { value in value.first.map { $0 != 0 } }
     }
 
     public func text(_ row: Int, _ column: Int) -> String? {
@@ -50,15 +45,6 @@ public final class PostgresRows {
     public func texts(_ row: Int, _ column: Int) -> [String]? {
         withValue(row, column, TypeID.textArray) { value in
             PostgresRows.elements(value).map { $0.map { String(decoding: $0, as: UTF8.self) } }
-        }
-    }
-
-    /// An array of one dimension, without its NULLs.
-    public func integers(_ row: Int, _ column: Int) -> [Int]? {
-        withValue(row, column, TypeID.int8Array) { value in
-            PostgresRows.elements(value)?.compactMap { element in
-                element.count == 8 ? Int(Int64(bigEndian: element.loadUnaligned(as: Int64.self))) : nil
-            }
         }
     }
 

@@ -6,15 +6,10 @@ internal import CPostgres
 public typealias PostgresPassword = @Sendable () -> String?
 
 /// Where a database is and how to connect to it.
-public struct PostgresSettings: Sendable {
-    /// A server that may be the database's primary.
-    struct Host: Sendable, Equatable {
-        /// Keywords and values of libpq: `host`, `hostaddr`, `port`.
-        var options: [String: String]
-    }
-
-    /// In the order in which they are tried.
-    let hosts: [Host]
+public struct PostgresSettings: Sendable, CustomStringConvertible {
+    /// The servers that may be the database's primary, in the order in which they are tried: keywords and values of
+    /// libpq, `host`, `hostaddr`, `port`.
+    let hosts: [[String: String]]
     /// Keywords and values of libpq, without those of `hosts` and without a password.
     private let options: [String: String]
     private let password: PostgresPassword?
@@ -24,12 +19,9 @@ public struct PostgresSettings: Sendable {
     /// Settings from a URI as libpq reads it: `postgresql://user@h1:5432,h2:5432/database?sslmode=verify-full`. What it
     /// leaves out comes from libpq's environment variables, `PGPASSWORD` and `PGPASSFILE` among them.
     ///
-    /// - Parameters:
-    ///   - password: called for each connection that is made; `nil` for what the environment or the password file has.
-    ///   - program: what the connections are called in the server's views (`application_name`).
-    public init(
-        uri: String, password: PostgresPassword? = nil, program: String = "coordinatord"
-    ) throws(PostgresSettingsError) {
+    /// - Parameter password: called for each connection that is made; `nil` for what the environment or the password file
+    ///   has.
+    public init(uri: String, password: PostgresPassword? = nil) throws(PostgresSettingsError) {
         guard uri.begins(with: "postgresql://") || uri.begins(with: "postgres://") else { throw .notURI }
         // The text of libpq's error quotes the URI, and with it a password that may be there.
         guard let parsed = PQconninfoParse(uri, nil) else { throw .invalid }
@@ -51,7 +43,6 @@ public struct PostgresSettings: Sendable {
         try PostgresSettings.checkNames(hosts, options)
         description = PostgresSettings.describe(hosts, options)
         for (keyword, value) in PostgresSettings.defaults where options[keyword] == nil { options[keyword] = value }
-        options["application_name"] = options["application_name"] ?? program
         options["client_encoding"] = "UTF8"
         self.options = options
         self.password = password
@@ -59,7 +50,7 @@ public struct PostgresSettings: Sendable {
 
     /// Keywords and values of libpq for a connection to one of `hosts`, with the password of this moment.
     func options(host: Int) -> [String: String] {
-        var options = options.merging(hosts[host].options) { $1 }
+        var options = options.merging(hosts[host]) { $1 }
         if let password = password?() { options["password"] = password }
         return options
     }
@@ -68,11 +59,12 @@ public struct PostgresSettings: Sendable {
     private static let defaults = [
         "target_session_attrs": "read-write", "tcp_user_timeout": "2000", "keepalives": "1", "keepalives_idle": "1",
         "keepalives_interval": "1", "keepalives_count": "2", "gssencmode": "disable",
+        "application_name": "coordinatord",
     ]
 
     /// Moves the hosts out of the options. `PostgresConnection.connect` tries them one by one, each with a deadline:
     /// libpq has none when it is used without blocking.
-    private static func hosts(_ options: inout [String: String]) throws(PostgresSettingsError) -> [Host] {
+    private static func hosts(_ options: inout [String: String]) throws(PostgresSettingsError) -> [[String: String]] {
         let lists = ["host", "hostaddr", "port"].compactMap { keyword in
             options.removeValue(forKey: keyword).map { list in
                 (keyword, list.parts(at: ",").map(String.init))
@@ -87,38 +79,33 @@ public struct PostgresSettings: Sendable {
                 let value = values.count == 1 ? values[0] : values[index]
                 if !value.isEmpty { options[keyword] = value }
             }
-            return Host(options: options)
+            return options
         }
     }
 
     /// Refuses a URI with a password in the wrong place: libpq would read it as a part of a name, and names are shown.
     private static func checkNames(
-        _ hosts: [Host], _ options: [String: String]
+        _ hosts: [[String: String]], _ options: [String: String]
     ) throws(PostgresSettingsError) {
-        let names = hosts.compactMap { $0.options["host"] }
+        let names = hosts.compactMap { $0["host"] }
         if names.contains(where: { $0.has("@") }) || options["user"]?.has(":") == true {
             throw .hasSecret(keyword: "password")
         }
         // “USER:PASSWORD@HOST” of a second host is a host and a port to libpq.
-        for port in hosts.compactMap({ $0.options["port"] }) where Int(port).map((1...65_535).contains) != true {
+        for port in hosts.compactMap({ $0["port"] }) where Int(port).map((1...65_535).contains) != true {
             throw port.has("@") ? .hasSecret(keyword: "password") : .invalid
         }
         guard options["dbname"]?.utf8.contains(where: { ";#?&=".utf8.contains($0) }) != true else { throw .invalid }
     }
 
-    private static func describe(_ hosts: [Host], _ options: [String: String]) -> String {
+    private static func describe(_ hosts: [[String: String]], _ options: [String: String]) -> String {
         let places = hosts.map { host in
-            let name = host.options["host"] ?? host.options["hostaddr"] ?? ""
-            return host.options["port"].map { "\(name):\($0)" } ?? name
+            let name = host["host"] ?? host["hostaddr"] ?? ""
+            return host["port"].map { "\(name):\($0)" } ?? name
         }
         let user = options["user"].map { "\($0)@" } ?? ""
         return "postgresql://\(user)\(places.joined(separator: ","))/\(options["dbname"] ?? "")"
     }
-}
-
-extension PostgresSettings: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    public var debugDescription: String { description }
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// Why a URI cannot be used.

@@ -1,7 +1,6 @@
 /// A parameter of a statement. Arrays have one dimension.
 public enum PostgresValue: Sendable, Equatable {
     case integer(Int?)
-    case boolean(Bool?)
     case text(String?)
     /// Text as UTF-8. PostgreSQL's text has no NUL.
     case utf8([UInt8]?)
@@ -14,7 +13,6 @@ public enum PostgresValue: Sendable, Equatable {
 
 /// Object identifiers of PostgreSQL's types (`pg_type.dat`).
 enum TypeID {
-    static let bool: UInt32 = 16
     static let bytea: UInt32 = 17
     static let int8: UInt32 = 20
     static let text: UInt32 = 25
@@ -27,7 +25,6 @@ extension PostgresValue {
     var type: UInt32 {
         switch self {
         case .integer: TypeID.int8
-        case .boolean: TypeID.bool
         case .text, .utf8: TypeID.text
         case .bytes: TypeID.bytea
         case .integers: TypeID.int8Array
@@ -54,7 +51,6 @@ struct EncodedValues {
         let isNull =
             switch value {
             case .integer(let number): place(number) { $0.append(integer: $1) }
-            case .boolean(let flag): place(flag) { $0.bytes.append($1 ? 1 : 0) }
             case .text(let text): place(text) { $0.bytes += $1.utf8 }
             case .utf8(let text), .bytes(let text): place(text) { $0.bytes += $1 }
             case .integers(let elements):
@@ -62,11 +58,7 @@ struct EncodedValues {
                     encoded.append(word: 8)
                     encoded.append(integer: number)
                 }
-            case .texts(let elements):
-                array(TypeID.text, elements) { encoded, text in
-                    encoded.append(word: text.utf8.count)
-                    encoded.bytes += text.utf8
-                }
+            case .texts(let elements): array(TypeID.text, elements) { $0.append(element: $1.utf8) }
             case .utf8s(let elements): array(TypeID.text, elements) { $0.append(element: $1) }
             case .byteStrings(let elements): array(TypeID.bytea, elements) { $0.append(element: $1) }
             }
@@ -98,7 +90,7 @@ struct EncodedValues {
         return false
     }
 
-    private mutating func append(element: [UInt8]) {
+    private mutating func append(element: some Collection<UInt8>) {
         append(word: element.count)
         bytes += element
     }
@@ -116,7 +108,7 @@ extension PostgresValue {
     /// About how many bytes it takes.
     fileprivate var sizeHint: Int {
         switch self {
-        case .integer, .boolean: 8
+        case .integer: 8
         case .text(let text): text?.utf8.count ?? 0
         case .utf8(let text), .bytes(let text): text?.count ?? 0
         case .integers(let elements): 20 + 12 * elements.count

@@ -107,8 +107,8 @@ extension SQLState {
 struct Backoff {
     private var limit = Duration.milliseconds(8)
 
-    mutating func wait(atMost most: Duration = .seconds(1)) {
-        sleep(min(most, limit * Double.random(in: 0.5...1)))
+    mutating func wait() {
+        sleep(limit * Double.random(in: 0.5...1))
         limit = min(limit * 2, .milliseconds(250))
     }
 }

@@ -12,7 +12,6 @@
 // The store knows from `Sessions` what a record is, and nothing about the navigation state in it. Start reading at
 // `PostgresStore.commit` and `BatchWriter.commit`.
 
-internal import Dispatch
 public import FoundationEssentials
 internal import Measures
 internal import Postgres
@@ -65,8 +64,7 @@ public final class PostgresStore: WritableStore {
         pairings = SharedPairings(upkeep)
         inserting = Mutex(
             DatabaseLink(settings, state, statementTimeout: Int(SessionInsertion.time / .milliseconds(1))))
-        let threads = Threads()
-        let commits = CommitQueue(lanes: PostgresStore.laneCount, state.limits.waiting) { threads.wakeLane($0) }
+        let commits = CommitQueue(state.limits.waiting)
         self.commits = commits
         lanes = (0..<PostgresStore.laneCount).map { index in
             let writer = BatchWriter(
@@ -78,13 +76,14 @@ public final class PostgresStore: WritableStore {
                 })
             return CommitLane(index, commits, writer)
         }
-        let reads = ReadQueue(readers: PostgresStore.readerCount) { threads.wakeReader($0) }
+        let reads = ReadQueue()
         self.reads = reads
         readers = (0..<PostgresStore.readerCount).map { index in
             Reader(index, reads, DatabaseLink(settings, state), state, retention)
         }
         fullAt = Atomic(0)
-        threads.set(lanes, readers)
+        for lane in lanes { lane.wake() }
+        for reader in readers { reader.wake() }
         upkeep.begin()
     }
 
@@ -104,7 +103,7 @@ public final class PostgresStore: WritableStore {
     /// What was counted since the store was opened.
     public var counters: PostgresStoreCounters {
         var counters = state.counters.withLock { $0 }
-        counters.waiting = commits.count
+        counters.waiting = commits.waiting.count
         return counters
     }
 
@@ -207,7 +206,7 @@ public final class PostgresStore: WritableStore {
             link throws(PostgresError) in
             let rows = try link.run(PastQueries.answer, [.text(id.text), .text(key)], within: Reader.time)
             guard let text = rows.utf8(0, 0) else { return nil }
-            return (text, rows.integer(0, 1), (rows.integer(0, 2) ?? 0) <= limit || rows.boolean(0, 3) != true)
+            return (text, rows.integer(0, 1), (rows.integer(0, 2) ?? 0) <= limit || rows.integer(0, 3) == 1)
         }
         guard let found else { return nil }
         return try reportingDamage(of: id) { () throws(StoreError) in
@@ -278,12 +277,10 @@ public final class PostgresStore: WritableStore {
 
     public func insert(_ sessions: [StoredSession]) async throws(PostgresStoreError) -> Set<SessionID> {
         let inserted = try await PostgresStore.blocking { () throws(PostgresStoreError) in
-            do throws(PostgresError) {
-                return try self.inserting.withLock { link throws(PostgresError) in
+            try PostgresStoreError.translating { () throws(PostgresError) in
+                try self.inserting.withLock { link throws(PostgresError) in
                     try SessionInsertion.insert(sessions, link)
                 }
-            } catch {
-                throw PostgresStoreError(error)
             }
         }
         upkeep.sessionCount.add(inserted.count, ordering: .relaxed)
@@ -291,12 +288,11 @@ public final class PostgresStore: WritableStore {
     }
 
     public func sweep(at now: Date, limit: Int) async throws(StoreError) -> [SessionID] {
-        let milliseconds = Int(exactly: (now.timeIntervalSince1970 * 1000).rounded()) ?? .max / 2
         var swept: [SessionID] = []
         while swept.count < limit {
             let size = min(SweepQuery.size, limit - swept.count)
             let (examined, forgotten) = try await upkeep.run { link throws(PostgresError) in
-                try SweepQuery.sweep(at: milliseconds, limit: size, link)
+                try SweepQuery.sweep(at: now.milliseconds, limit: size, link)
             }
             upkeep.sessionCount.subtract(forgotten.count, ordering: .relaxed)
             swept += forgotten
@@ -333,17 +329,6 @@ public final class PostgresStore: WritableStore {
     }
 }
 
-/// The lanes and readers, which are made after the queues that wake them.
-private final class Threads: Sendable {
-    private let all = Mutex<(lanes: [CommitLane], readers: [Reader])>(([], []))
-
-    func set(_ lanes: [CommitLane], _ readers: [Reader]) { all.withLock { $0 = (lanes, readers) } }
-
-    func wakeLane(_ index: Int) { all.withLock { $0.lanes[index] }.wake() }
-
-    func wakeReader(_ index: Int) { all.withLock { $0.readers[index] }.wake() }
-}
-
 /// Why a store cannot be opened.
 public enum PostgresStoreError: Error, Equatable, Sendable {
     /// The database's address cannot be used.
@@ -366,6 +351,13 @@ public enum PostgresStoreError: Error, Equatable, Sendable {
     case unavailable(reason: String)
 
     init(_ error: PostgresError) { self = .unavailable(reason: error.description) }
+
+    /// Runs `body`, whose error becomes the store's.
+    static func translating<Value>(
+        _ body: () throws(PostgresError) -> Value
+    ) throws(PostgresStoreError) -> Value {
+        do throws(PostgresError) { return try body() } catch { throw PostgresStoreError(error) }
+    }
 }
 
 extension PostgresStoreError: CustomStringConvertible {

@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import FoundationEssentials
 internal import Measures
 public import Postgres
 public import Sessions
@@ -28,18 +27,7 @@ extension PostgresStore {
     ///   - report: receives what an operator should know, and whether it is critical.
     public static func open(
         uri: String, password: PostgresPassword? = nil, creating: Bool = true, durability: Durability = .strict,
-        retention: Retention = Retention(), newSecret: StoreSecret? = nil,
-        report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
-    ) async throws(PostgresStoreError) -> PostgresStore {
-        try await open(
-            uri: uri, password: password, creating: creating, durability: durability, retention: retention,
-            newSecret: newSecret, limits: .standard, report: report)
-    }
-
-    /// The same with time limits.
-    package static func open(
-        uri: String, password: PostgresPassword? = nil, creating: Bool = true, durability: Durability = .strict,
-        retention: Retention = Retention(), newSecret: StoreSecret? = nil, limits: TimeLimits,
+        retention: Retention = Retention(), newSecret: StoreSecret? = nil, limits: TimeLimits = .standard,
         report: @escaping @Sendable (_ text: String, _ isCritical: Bool) -> Void = { _, _ in }
     ) async throws(PostgresStoreError) -> PostgresStore {
         let opening = try await blocking { () throws(PostgresStoreError) in
@@ -52,14 +40,7 @@ extension PostgresStore {
     ///
     /// - Returns: the schema before, 0 if there was none, and after.
     public static func migrate(
-        uri: String, password: PostgresPassword? = nil
-    ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
-        try await migrate(uri: uri, password: password, limits: .standard)
-    }
-
-    /// The same with time limits.
-    package static func migrate(
-        uri: String, password: PostgresPassword? = nil, limits: TimeLimits
+        uri: String, password: PostgresPassword? = nil, limits: TimeLimits = .standard
     ) async throws(PostgresStoreError) -> (before: Int, after: Int) {
         try await blocking { () throws(PostgresStoreError) in
             let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password), limits)
@@ -73,12 +54,7 @@ extension PostgresStore {
     static func blocking<Value: Sendable>(
         _ work: @escaping @Sendable () throws(PostgresStoreError) -> Value
     ) async throws(PostgresStoreError) -> Value {
-        let outcome: Result<Value, PostgresStoreError> = await withCheckedContinuation { continuation in
-            DispatchQueue(label: "coordinatord.postgres.opening").async {
-                continuation.resume(returning: Result { () throws(PostgresStoreError) in try work() })
-            }
-        }
-        return try outcome.get()
+        try await DispatchQueue(label: "coordinatord.postgres.opening").run(work)
     }
 }
 
@@ -123,10 +99,8 @@ extension StoreOpening {
     static func connect(
         _ settings: PostgresSettings, _ limits: TimeLimits = .standard
     ) throws(PostgresStoreError) -> PostgresConnection {
-        do throws(PostgresError) {
-            return try PostgresConnection.connect(settings, within: .seconds(5) + limits.extra)
-        } catch {
-            throw PostgresStoreError(error)
+        try PostgresStoreError.translating { () throws(PostgresError) in
+            try PostgresConnection.connect(settings, within: .seconds(5) + limits.extra)
         }
     }
 
@@ -159,10 +133,8 @@ extension StoreOpening {
             UPDATE store SET value = $1 WHERE name = 'secret' AND NOT EXISTS (SELECT FROM sessions)
               AND NOT EXISTS (SELECT FROM replicas r WHERE \(ReplicaQueries.isAlive("r")))
             """)
-        do throws(PostgresError) {
-            _ = try connection.run(adoption, [.text(Hexadecimal.text(of: secret.bytes))], until: .now + .seconds(120))
-        } catch {
-            throw PostgresStoreError(error)
+        _ = try PostgresStoreError.translating { () throws(PostgresError) in
+            try connection.run(adoption, [.text(Hexadecimal.text(of: secret.bytes))], until: .now + .seconds(120))
         }
     }
 }

@@ -1,18 +1,18 @@
 /// How long a store waits before it gives up. Tests, which must not depend on how fast the machine is, have limits of
 /// their own.
-package struct TimeLimits: Sendable {
+public struct TimeLimits: Sendable {
     /// How long a change waits to be sent, and how long a read is tried again.
-    package var waiting = Duration.milliseconds(1900)
+    var waiting = Duration.milliseconds(1900)
     /// How long requests wait for an answer while the outcome of their batch is unknown.
-    package var resolving = Duration.milliseconds(4900)
+    var resolving = Duration.milliseconds(4900)
     /// How long closing waits for what is under way.
-    package var closing = Duration.seconds(2)
+    var closing = Duration.seconds(2)
     /// What the database gets in addition to the time for each connection and each statement.
-    package var extra = Duration.zero
+    var extra = Duration.zero
 
-    package static let standard = TimeLimits()
+    public static let standard = TimeLimits()
 
     /// Only what hangs is late.
-    package static let hours = TimeLimits(
+    public static let hours = TimeLimits(
         waiting: .seconds(7200), resolving: .seconds(7200), closing: .seconds(7200), extra: .seconds(7200))
 }

@@ -38,18 +38,17 @@ extension PostgresConnection {
             let connection = try PostgresConnection.make()
 
             let rows = try connection.rows(
-                "SELECT $1::bigint, $2::boolean, $3::text, $4::text, $5::bytea, $6::bigint[], $7::text[], $8::bytea[]",
-                .integer(.min), .boolean(true), .text("ann ’; \u{1F600}"), .utf8([]), .bytes([0, 255, 7]),
+                "SELECT $1::bigint, $2::text, $3::text, $4::bytea, ($5::bigint[])::text[], $6::text[], $7::bytea[]",
+                .integer(.min), .text("ann ’; \u{1F600}"), .utf8([]), .bytes([0, 255, 7]),
                 .integers([1, nil, .max]), .texts(["a", nil, ""]), .byteStrings([[1], [], nil]))
 
             #expect(rows.count == 1)
             #expect(rows.integer(0, 0) == .min)
-            #expect(rows.boolean(0, 1) == true)
-            #expect(rows.text(0, 2) == "ann ’; \u{1F600}")
-            #expect(rows.utf8(0, 3) == [])
-            #expect(rows.bytes(0, 4) == [0, 255, 7])
-            #expect(rows.integers(0, 5) == [1, .max])
-            #expect(rows.texts(0, 6) == ["a", ""])
+            #expect(rows.text(0, 1) == "ann ’; \u{1F600}")
+            #expect(rows.utf8(0, 2) == [])
+            #expect(rows.bytes(0, 3) == [0, 255, 7])
+            #expect(rows.texts(0, 4) == ["1", "\(Int.max)"])
+            #expect(rows.texts(0, 5) == ["a", ""])
         }
     }
 
@@ -294,8 +293,8 @@ extension PostgresConnection {
                     "postgresql://postgres@\(host):\(cluster.port)/postgres?sslmode=verify-full"
                     + "&sslrootcert=\(certificate ?? "")&tcp_user_timeout=0"
                 let connection = try PostgresConnection.connect(PostgresSettings(uri: uri), within: .hours)
-                let rows = try connection.rows("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
-                #expect(rows.boolean(0, 0) == true)
+                let rows = try connection.rows("SELECT FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl")
+                #expect(rows.count == 1)
                 // Larger than what TLS sends at once.
                 let text = String(repeating: "x", count: 3_000_000)
                 #expect(try connection.rows("SELECT $1::text", .text(text)).text(0, 0) == text)

@@ -11,10 +11,8 @@ extension PostgresStore {
             let connection = try StoreOpening.connect(try StoreOpening.settings(uri, password))
             let before = try StoredValues(connection)
             try before.check()
-            do throws(PostgresError) {
+            _ = try PostgresStoreError.translating { () throws(PostgresError) in
                 try connection.execute(Schema.contraction, until: .now + .seconds(3600))
-            } catch {
-                throw PostgresStoreError(error)
             }
             return (before.leastReader, try StoredValues(connection).leastReader)
         }

@@ -12,21 +12,16 @@ public final class PostgresSnapshot: StoreReader {
 
     /// - Parameters: as of `PostgresStore.open`.
     /// - Throws: `noSchema`, if there are no tables; none are created.
-    public convenience init(uri: String, password: PostgresPassword? = nil) throws(PostgresStoreError) {
-        try self.init(uri: uri, password: password, limits: .standard)
-    }
-
-    /// The same with time limits.
-    package init(uri: String, password: PostgresPassword? = nil, limits: TimeLimits) throws(PostgresStoreError) {
+    public init(
+        uri: String, password: PostgresPassword? = nil, limits: TimeLimits = .standard
+    ) throws(PostgresStoreError) {
         connection = try StoreOpening.connect(try StoreOpening.settings(uri, password), limits)
         values = try StoredValues(connection, limits)
         try values.check()
         // Plans must not depend on statistics, which a new table does not have.
         let setup = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"
-        do throws(PostgresError) {
+        _ = try PostgresStoreError.translating { () throws(PostgresError) in
             try connection.execute(setup, until: .now + PostgresSnapshot.time)
-        } catch {
-            throw PostgresStoreError(error)
         }
     }
 
@@ -85,10 +80,8 @@ public final class PostgresSnapshot: StoreReader {
     private func run(
         _ statement: PostgresStatement, _ values: [PostgresValue]
     ) throws(PostgresStoreError) -> PostgresRows {
-        do throws(PostgresError) {
-            return try connection.run(statement, values, until: .now + PostgresSnapshot.time)
-        } catch {
-            throw PostgresStoreError(error)
+        try PostgresStoreError.translating { () throws(PostgresError) in
+            try connection.run(statement, values, until: .now + PostgresSnapshot.time)
         }
     }
 }

@@ -8,8 +8,8 @@ final class CommitQueue: Sendable {
         var waiting: [CommitItem] = []
         /// The sessions of the batches that the lanes have.
         var busy: Set<SessionID> = []
-        /// Which lanes have nothing to do.
-        var idle: Set<Int> = []
+        /// The lanes that have nothing to do.
+        var idle: [CommitLane] = []
         var isTimerSet = false
         var isClosed = false
     }
@@ -22,17 +22,11 @@ final class CommitQueue: Sendable {
     private let state = Mutex(State())
     /// How long a change waits to be sent, unless it is one of many.
     private let maxWait: Duration
-    private let wake: @Sendable (Int) -> Void
     private let timer = DispatchQueue(label: "coordinatord.postgres.commits")
 
-    /// - Parameter wake: called with a lane that has been idle.
-    init(lanes: Int, _ maxWait: Duration, wake: @escaping @Sendable (Int) -> Void) {
+    init(_ maxWait: Duration) {
         self.maxWait = maxWait
-        self.wake = wake
-        state.withLock { $0.idle = Set(0..<lanes) }
     }
-
-    var count: Int { state.withLock { $0.waiting.count } }
 
     /// How many changes wait to be sent, and for how many seconds the first has been waiting.
     var waiting: (count: Int, seconds: Double) {
@@ -46,7 +40,7 @@ final class CommitQueue: Sendable {
         let items = request.changes.indices.map { CommitItem(request: request, position: $0) }
         // Decided without the database.
         for item in items where !item.change.isPossible { item.finish(isConflict: true) }
-        let (refusal, lane, isFirst) = state.withLock { state -> (String?, Int?, Bool) in
+        let (refusal, lane, isFirst) = state.withLock { state -> (String?, CommitLane?, Bool) in
             if state.isClosed { return (PostgresStore.closed, nil, false) }
             // A request with many changes is an import, which waits for each before it sends the next.
             if state.waiting.count >= CommitQueue.limit {
@@ -54,15 +48,15 @@ final class CommitQueue: Sendable {
             }
             state.waiting += items.filter(\.change.isPossible)
             defer { state.isTimerSet = true }
-            return (nil, state.idle.popFirst(), !state.isTimerSet)
+            return (nil, state.idle.popLast(), !state.isTimerSet)
         }
         if let refusal { return request.fail(.unavailable(reason: refusal)) }
-        if let lane { wake(lane) }
+        lane?.wake()
         if isFirst { startTimer(maxWait) }
     }
 
     /// The next batch of a lane; none if the lane is idle from now on.
-    func next(for lane: Int) -> [CommitItem] {
+    func next(for lane: CommitLane) -> [CommitItem] {
         state.withLock { state in
             var batch: [CommitItem] = []
             var left: [CommitItem] = []
@@ -84,7 +78,7 @@ final class CommitQueue: Sendable {
                 }
             }
             state.waiting.replaceSubrange(..<index, with: left)
-            if batch.isEmpty { state.idle.insert(lane) }
+            if batch.isEmpty, !state.isClosed { state.idle.append(lane) }
             return batch
         }
     }
@@ -94,16 +88,16 @@ final class CommitQueue: Sendable {
         let lane = state.withLock { state in
             for item in batch { state.busy.remove(item.change.id) }
             // What waited for these sessions can go on in another lane.
-            return state.waiting.isEmpty ? nil : state.idle.popFirst()
+            return state.waiting.isEmpty ? nil : state.idle.popLast()
         }
-        if let lane { wake(lane) }
+        lane?.wake()
     }
 
     /// No more changes are accepted; those that wait fail.
     func close() {
         let waiting = state.withLock { state in
             state.isClosed = true
-            defer { state.waiting = [] }
+            defer { (state.waiting, state.idle) = ([], []) }
             return state.waiting
         }
         for item in waiting { item.request.fail(.unavailable(reason: PostgresStore.closed)) }
@@ -137,7 +131,6 @@ final class CommitQueue: Sendable {
 
 /// A lane: one connection that commits one batch after the other, on a thread of its own.
 final class CommitLane: Sendable {
-    private let index: Int
     private let commits: CommitQueue
     /// Serial, so libdispatch runs it on a thread outside its pools, which may block on the network.
     private let queue: DispatchQueue
@@ -145,7 +138,6 @@ final class CommitLane: Sendable {
     private let writer: Mutex<BatchWriter>
 
     init(_ index: Int, _ commits: CommitQueue, _ writer: sending BatchWriter) {
-        self.index = index
         self.commits = commits
         self.writer = Mutex(writer)
         queue = DispatchQueue(label: "coordinatord.postgres.lane\(index)")
@@ -157,7 +149,7 @@ final class CommitLane: Sendable {
 
     private func serve() {
         while true {
-            let batch = commits.next(for: index)
+            let batch = commits.next(for: self)
             if batch.isEmpty { return }
             writer.withLock { $0.commit(batch) }
             commits.release(batch)
@@ -166,12 +158,7 @@ final class CommitLane: Sendable {
 
     /// Waits until the lane has nothing to do.
     func close() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.writer.withLock { $0.close() }
-                continuation.resume()
-            }
-        }
+        await queue.run { self.writer.withLock { $0.close() } }
     }
 }
 

@@ -89,16 +89,16 @@ enum PastQueries {
         return wanted
     }
 
-    /// An answer, and whether its body is still to be shown.
+    /// An answer; and the bytes and the number of those that are as new, which say whether its body is still to be shown.
     static let answer = PostgresStatement(
         "answer",
         """
-        SELECT a.answer, a.checksum,
-          (SELECT sum(n.size) FROM answers n WHERE n.session = a.session AND n.stamp >= a.stamp
-            AND (n.key LIKE 'service:%') = (a.key LIKE 'service:%'))::bigint,
-          EXISTS (SELECT FROM answers n WHERE n.session = a.session AND n.stamp > a.stamp
-            AND (n.key LIKE 'service:%') = (a.key LIKE 'service:%'))
-        FROM answers a WHERE a.session = $1 AND a.key = $2
+        SELECT a.answer, a.checksum, n.size, n.count
+        FROM answers a, LATERAL (
+          SELECT sum(size)::bigint AS size, count(*) AS count FROM answers n
+          WHERE n.session = a.session AND n.stamp >= a.stamp
+            AND (n.key LIKE 'service:%') = (a.key LIKE 'service:%')) n
+        WHERE a.session = $1 AND a.key = $2
         """)
 
     static let forks = PostgresStatement("forks", "SELECT id FROM sessions WHERE origin = $1")

@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Postgres
 internal import Sessions
 internal import Synchronization
@@ -32,10 +31,11 @@ final class ReadQueue: Sendable {
         var confirmations: [Confirmation] = []
         var loads: [LoadRequest] = []
         var jobs: [Job] = []
-        var idle: Set<Int> = []
+        /// The readers that have nothing to do.
+        var idle: [Reader] = []
         /// The reader that has a group of confirmations. One at a time: what arrives meanwhile is the next group, and
         /// larger groups cost the database less.
-        var confirming: Int?
+        var confirming: Reader?
         var isClosed = false
 
         var hasWork: Bool { canConfirm || !loads.isEmpty || !jobs.isEmpty }
@@ -52,22 +52,16 @@ final class ReadQueue: Sendable {
     /// The most confirmations or loads in one query.
     private static let groupSize = (confirmations: 1024, loads: 128)
 
-    private let state: Mutex<State>
-    private let wake: @Sendable (Int) -> Void
-
-    init(readers: Int, wake: @escaping @Sendable (Int) -> Void) {
-        self.wake = wake
-        state = Mutex(State(idle: Set(0..<readers)))
-    }
+    private let state = Mutex(State())
 
     /// - Returns: `false` if the queue is closed.
     private func append(_ add: (inout State) -> Void) -> Bool {
         let (isOpen, reader) = state.withLock { state in
-            guard !state.isClosed else { return (false, Int?.none) }
+            guard !state.isClosed else { return (false, Reader?.none) }
             add(&state)
-            return (true, state.hasWork ? state.idle.popFirst() : nil)
+            return (true, state.hasWork ? state.idle.popLast() : nil)
         }
-        if let reader { wake(reader) }
+        reader?.wake()
         return isOpen
     }
 
@@ -101,16 +95,16 @@ final class ReadQueue: Sendable {
     /// Confirmations first, because they are the shortest.
     ///
     /// - Returns: `nil` if the reader is idle from now on.
-    func next(for reader: Int) -> Work? {
+    func next(for reader: Reader) -> Work? {
         state.withLock { state in
-            if state.confirming == reader { state.confirming = nil }
+            if state.confirming === reader { state.confirming = nil }
             if state.canConfirm {
                 state.confirming = reader
                 return .confirmations(ReadQueue.takeFirst(ReadQueue.groupSize.confirmations, &state.confirmations))
             }
             if !state.loads.isEmpty { return .loads(ReadQueue.takeFirst(ReadQueue.groupSize.loads, &state.loads)) }
             if !state.jobs.isEmpty { return .job(state.jobs.removeFirst()) }
-            state.idle.insert(reader)
+            if !state.isClosed { state.idle.append(reader) }
             return nil
         }
     }
@@ -126,7 +120,7 @@ final class ReadQueue: Sendable {
 
     func close() {
         let left = state.withLock { state in
-            state.isClosed = true
+            (state.isClosed, state.idle) = (true, [])
             defer { (state.confirmations, state.loads, state.jobs) = ([], [], []) }
             return (state.confirmations, state.loads, state.jobs)
         }

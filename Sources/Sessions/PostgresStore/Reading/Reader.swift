@@ -5,7 +5,6 @@ internal import Synchronization
 
 /// A connection that serves the read queue, on a thread of its own.
 final class Reader: Sendable {
-    private let index: Int
     private let reads: ReadQueue
     private let state: StoreState
     private let retention: Retention
@@ -15,7 +14,6 @@ final class Reader: Sendable {
     private let link: Mutex<DatabaseLink>
 
     init(_ index: Int, _ reads: ReadQueue, _ link: sending DatabaseLink, _ state: StoreState, _ retention: Retention) {
-        self.index = index
         self.reads = reads
         self.state = state
         self.retention = retention
@@ -28,16 +26,11 @@ final class Reader: Sendable {
     }
 
     func close() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.link.withLock { $0.close() }
-                continuation.resume()
-            }
-        }
+        await queue.run { self.link.withLock { $0.close() } }
     }
 
     private func serve() {
-        while let work = reads.next(for: index) {
+        while let work = reads.next(for: self) {
             link.withLock { link in
                 switch work {
                 case .confirmations(let group): confirm(group, link)
@@ -96,9 +89,11 @@ final class Reader: Sendable {
     /// How long the database may take for a query.
     static let time = Duration.seconds(2)
 
-    /// Reads again while the connection fails and the request has not waited too long.
+    /// Runs `body` again while the connection fails and the request has not waited too long.
+    ///
+    /// - Parameter isRepeatable: `false` if `body` must not run again when it is unknown whether it was carried out.
     static func retrying<Value>(
-        _ link: DatabaseLink, since arrived: ContinuousClock.Instant,
+        _ link: DatabaseLink, since arrived: ContinuousClock.Instant, isRepeatable: Bool = true,
         _ body: (DatabaseLink) throws(PostgresError) -> Value
     ) throws(StoreError) -> Value {
         var backoff = Backoff()
@@ -106,6 +101,7 @@ final class Reader: Sendable {
             do throws(PostgresError) {
                 return try body(link)
             } catch {
+                guard isRepeatable || error.isCertain else { throw .unknownOutcome(reason: error.description) }
                 let isTransient = error.state?.isTransient ?? true
                 guard isTransient, .now - arrived < link.limits.waiting else {
                     throw .unavailable(reason: error.description)

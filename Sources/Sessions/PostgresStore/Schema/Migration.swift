@@ -36,14 +36,10 @@ enum Migration {
         _ connection: PostgresConnection, _ limits: TimeLimits
     ) throws(PostgresStoreError) -> Int {
         // Before the values: a store that another program makes meanwhile must not look like foreign tables.
-        let names: [String]
-        do throws(PostgresError) {
-            let deadline = ContinuousClock.now + .seconds(5) + limits.extra
-            let rows = try connection.run(taken, [.texts(Schema.tables)], until: deadline)
-            names = rows.indices.compactMap { rows.text($0, 0) }
-        } catch {
-            throw PostgresStoreError(error)
+        let rows = try PostgresStoreError.translating { () throws(PostgresError) in
+            try connection.run(taken, [.texts(Schema.tables)], until: .now + .seconds(5) + limits.extra)
         }
+        let names = rows.indices.compactMap { rows.text($0, 0) }
         do throws(PostgresStoreError) {
             return try StoredValues(connection, limits).schema
         } catch {

@@ -59,22 +59,17 @@ enum PruneQueries {
         _ = try link.run(answers, [texts, .integer(retention.answers)], within: .seconds(10))
         let old = try link.run(bodies, [texts, .integer(retention.answerBytes)], within: .seconds(10))
         guard old.count > 0 else { return }
-        var (sessions, keys, stamps): ([String], [String], [Int]) = ([], [], [])
-        var (rests, checksums): ([[UInt8]], [Int]) = ([], [])
-        for row in old.indices {
+        let rests = old.indices.compactMap { row -> (row: JournalRow, stamp: Int)? in
             guard let session = old.text(row, 0), let key = old.text(row, 1), let stamp = old.integer(row, 2),
                 let text = old.utf8(row, 3)
-            else { continue }
-            let rest = StoredAnswer.textWithoutBody(text)
-            sessions.append(session)
-            keys.append(key)
-            stamps.append(stamp)
-            rests.append(rest)
-            checksums.append(JournalRow(session: session, key: key, text: rest).checksum)
+            else { return nil }
+            return (JournalRow(session: session, key: key, text: StoredAnswer.textWithoutBody(text)), stamp)
         }
-        _ = try link.run(
-            dropping, [.texts(sessions), .texts(keys), .integers(stamps), .utf8s(rests), .integers(checksums)],
-            within: .seconds(10))
+        let values: [PostgresValue] = [
+            .texts(rests.map(\.row.session)), .texts(rests.map(\.row.label?.key)), .integers(rests.map(\.stamp)),
+            .utf8s(rests.map(\.row.text)), .integers(rests.map(\.row.checksum)),
+        ]
+        _ = try link.run(dropping, values, within: .seconds(10))
     }
 
     /// Whether a session is to be pruned after this change: after every sixteenth commit, a large one, or its end.

@@ -15,28 +15,21 @@ final class SharedPairings: PairingStore {
     func open(_ code: SHA256Digest, for pairing: Pairing, at now: Date) async throws(SessionError) {
         let values: [PostgresValue] = [
             .bytes(code.bytes), .bytes(pairing.issuer.bytes), .text(pairing.session.text), .text(pairing.label),
-            .integer(pairing.expiresAt.pairingTime), .integer(now.pairingTime), .text(pairing.role),
+            .integer(pairing.expiresAt.milliseconds), .integer(now.milliseconds), .text(pairing.role),
         ]
-        let count = try await run { link throws(PostgresError) in
-            try link.run(SharedPairings.opening, values, within: .seconds(2)).count
-        }
-        if count == 0 { throw .tooManyCodes }
+        if try await count(SharedPairings.opening, values) == 0 { throw .tooManyCodes }
     }
 
     func closeOthers(than code: SHA256Digest, of issuer: SHA256Digest) async {
-        _ = try? await run { link throws(PostgresError) in
-            try link.run(SharedPairings.closing, [.bytes(issuer.bytes), .bytes(code.bytes)], within: .seconds(2)).count
-        }
+        _ = try? await count(SharedPairings.closing, [.bytes(issuer.bytes), .bytes(code.bytes)])
     }
 
     func close(_ code: SHA256Digest) async {
-        _ = try? await run { link throws(PostgresError) in
-            try link.run(SharedPairings.removal, [.bytes(code.bytes)], within: .seconds(2)).count
-        }
+        _ = try? await count(SharedPairings.removal, [.bytes(code.bytes)])
     }
 
     func find(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Pairing {
-        let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
+        let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.milliseconds)]
         let (pairing, wait) = try await run { link throws(PostgresError) -> (Pairing?, Int) in
             let rows = try link.run(SharedPairings.search, values, within: .seconds(2))
             return (SharedPairings.pairing(rows), rows.integer(0, 5) ?? 0)
@@ -47,16 +40,16 @@ final class SharedPairings: PairingStore {
     }
 
     func take(_ code: SHA256Digest, key: String?, at now: Date) async throws(SessionError) -> Bool {
-        let values: [PostgresValue] = [.bytes(code.bytes), .text(key), .integer(now.pairingTime)]
-        return try await run { link throws(PostgresError) in
-            try link.run(SharedPairings.use, values, within: .seconds(2)).integer(0, 0) == 1
-        }
+        try await count(SharedPairings.use, [.bytes(code.bytes), .text(key), .integer(now.milliseconds)]) == 1
     }
 
     func giveBack(_ code: SHA256Digest) async {
-        _ = try? await run { link throws(PostgresError) in
-            try link.run(SharedPairings.returning, [.bytes(code.bytes)], within: .seconds(2)).count
-        }
+        _ = try? await count(SharedPairings.returning, [.bytes(code.bytes)])
+    }
+
+    /// - Returns: how many rows the statement has returned.
+    private func count(_ statement: PostgresStatement, _ values: [PostgresValue]) async throws(SessionError) -> Int {
+        try await run { link throws(PostgresError) in try link.run(statement, values, within: .seconds(2)).count }
     }
 
     private func run<Value: Sendable>(
@@ -79,7 +72,7 @@ final class SharedPairings: PairingStore {
         else { return nil }
         return Pairing(
             session: session, issuer: issuer, label: rows.text(0, 2), role: rows.text(0, 4),
-            expiresAt: Date(timeIntervalSince1970: TimeInterval(expires) / 1000))
+            expiresAt: Date(milliseconds: expires))
     }
 
     /// At most 256 codes are open. What has expired, and what was used more than ten minutes ago, is deleted.
@@ -133,7 +126,7 @@ final class SharedPairings: PairingStore {
         u AS (
           UPDATE pairings p SET used = $3, key = CASE WHEN c.n < 4096 THEN $2 END FROM c
           WHERE p.code = $1 AND p.used IS NULL AND p.expires > $3 RETURNING 1)
-        SELECT count(*) FROM u
+        SELECT FROM u
         """)
 
     /// Opens a used code again, unless its issuer has opened another one meanwhile.
@@ -144,8 +137,4 @@ final class SharedPairings: PairingStore {
           AND NOT EXISTS (SELECT FROM pairings o WHERE o.issuer = p.issuer AND o.used IS NULL)
         RETURNING p.code
         """)
-}
-
-extension Date {
-    fileprivate var pairingTime: Int { Int(exactly: (timeIntervalSince1970 * 1000).rounded()) ?? 0 }
 }

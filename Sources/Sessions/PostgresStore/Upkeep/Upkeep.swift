@@ -96,7 +96,7 @@ final class Upkeep: Sendable {
             state.due.formUnion(ids)
             return before < Upkeep.pruneSize && state.due.count >= Upkeep.pruneSize
         }
-        if isMuch { queue.async { self.withLink { self.pruneSome($0) } } }
+        if isMuch { queue.async { self.link.withLock { self.pruneSome($0) } } }
     }
 
     /// - Parameter body: called again if the connection is lost, unless `isRepeatable` is `false` and it is unknown
@@ -111,39 +111,11 @@ final class Upkeep: Sendable {
         }
         defer { state.withLock { $0.waiting -= 1 } }
         guard !isLate else { throw .unavailable(reason: "too much waits for the database") }
-        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            queue.async {
-                guard !self.state.withLock({ $0.isClosed }) else {
-                    return continuation.resume(returning: .failure(.unavailable(reason: PostgresStore.closed)))
-                }
-                let outcome = self.link.withLock { link in
-                    Upkeep.outcome(link, since: arrived, isRepeatable: isRepeatable, body)
-                }
-                continuation.resume(returning: outcome)
+        return try await queue.run { () throws(StoreError) in
+            if self.state.withLock({ $0.isClosed }) { throw .unavailable(reason: PostgresStore.closed) }
+            return try self.link.withLock { link throws(StoreError) in
+                try Reader.retrying(link, since: arrived, isRepeatable: isRepeatable, body)
             }
-        }
-        return try outcome.get()
-    }
-
-    private static func outcome<Value>(
-        _ link: DatabaseLink, since arrived: ContinuousClock.Instant, isRepeatable: Bool,
-        _ body: (DatabaseLink) throws(PostgresError) -> Value
-    ) -> Result<Value, StoreError> {
-        var uncertain: PostgresError?
-        do throws(StoreError) {
-            let value = try Reader.retrying(link, since: arrived) { link throws(PostgresError) in
-                do throws(PostgresError) {
-                    return try body(link) as Value?
-                } catch {
-                    guard !isRepeatable, !error.isCertain else { throw error }
-                    uncertain = error
-                    return nil
-                }
-            }
-            if let value { return .success(value) }
-            return .failure(.unknownOutcome(reason: uncertain?.description ?? ""))
-        } catch {
-            return .failure(error)
         }
     }
 
@@ -153,26 +125,19 @@ final class Upkeep: Sendable {
         let hasFailed = state.withLock { $0.failure != nil }
         queue.asyncAfter(deadline: .now() + (hasFailed ? Upkeep.intervalOfFailure : Upkeep.interval)) {
             guard !self.state.withLock({ $0.isClosed }) else { return }
-            self.withLink { self.tick($0) }
+            self.link.withLock { self.tick($0) }
             self.begin()
         }
     }
 
     func close() async {
-        await withCheckedContinuation { continuation in
-            queue.async {
-                self.state.withLock { $0.isClosed = true }
-                self.withLink { link in
-                    try? ReplicaQueries.leave(self.store.replica, link)
-                    link.close()
-                }
-                continuation.resume()
+        await queue.run {
+            self.state.withLock { $0.isClosed = true }
+            self.link.withLock { link in
+                try? ReplicaQueries.leave(self.store.replica, link)
+                link.close()
             }
         }
-    }
-
-    private func withLink(_ body: (DatabaseLink) -> Void) {
-        link.withLock { body($0) }
     }
 
     private func tick(_ link: DatabaseLink) {
