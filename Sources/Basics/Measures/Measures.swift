@@ -10,16 +10,14 @@ internal import Synchronization
 /// Nanoseconds on a clock that is never set.
 public enum MonotonicTime {
     /// Since the machine was started, including the time in which it was suspended.
-    public static var nanosecondsOfUptime: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_BOOTTIME, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
-    }
+    public static var nanosecondsOfUptime: Int { nanoseconds(by: CLOCK_BOOTTIME) }
 
     /// Since some unspecified time, without the time in which the machine was suspended.
-    public static var nanoseconds: Int {
+    public static var nanoseconds: Int { nanoseconds(by: CLOCK_MONOTONIC) }
+
+    private static func nanoseconds(by clock: clockid_t) -> Int {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(clock, &time)
         return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 }
