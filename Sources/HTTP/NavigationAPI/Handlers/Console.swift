@@ -154,36 +154,25 @@ final class Console: Sendable {
 final class Rate: Sendable {
     private static let seconds = 10
 
-    private struct Counts {
-        var second = 0
-        /// Of this second and the ten before it, the newest first.
-        var counts = [Int](repeating: 0, count: Rate.seconds + 1)
-
-        mutating func advance(to now: Int) {
-            let passed = min(max(0, now - second), counts.count)
-            if passed > 0 { counts = Array(repeating: 0, count: passed) + counts.dropLast(passed) }
-            second = max(second, now)
-        }
-    }
-
     private let start = ContinuousClock.now
-    private let counts = Mutex(Counts())
+    /// Of this second and of ten others, each at the second modulo eleven.
+    private let counts = Mutex([(second: Int, count: Int)](repeating: (0, 0), count: Rate.seconds + 1))
 
     private var now: Int { Int((ContinuousClock.now - start) / .seconds(1)) }
 
     func count() {
         let now = now
         counts.withLock { counts in
-            counts.advance(to: now)
-            counts.counts[0] += 1
+            let place = now % counts.count
+            if counts[place].second < now { counts[place] = (now, 0) }
+            counts[place].count += 1
         }
     }
 
     var perSecond: Double {
         let now = now
         let counted = counts.withLock { counts in
-            counts.advance(to: now)
-            return counts.counts.dropFirst().reduce(0, +)
+            counts.reduce(0) { (now - Rate.seconds..<now).contains($1.second) ? $0 + $1.count : $0 }
         }
         return Double(counted) / Double(min(Rate.seconds, max(1, now)))
     }
