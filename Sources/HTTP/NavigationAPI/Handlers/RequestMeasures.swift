@@ -38,7 +38,9 @@ public final class RequestMeasures: Sendable {
         if let duration { durations.add(duration, at: route) }
     }
 
-    func add(_ refusal: HTTPRefusal) { refusals.add(at: refusal.position) }
+    func add(_ refusal: HTTPRefusal) {
+        if let index = HTTPRefusal.reasons.firstIndex(of: refusal.reason) { refusals.add(at: index) }
+    }
 
     /// The answered requests.
     public var counts: [(route: String, method: String, status: Int, count: Int)] {
@@ -68,24 +70,11 @@ public final class RequestMeasures: Sendable {
 }
 
 extension HTTPRefusal {
-    /// Names of the reasons, by `position`.
     fileprivate static let reasons = [
         "invalid-target", "length-required", "content-too-large", "expectation-failed", "malformed-head",
         "head-too-large", "unknown-method", "unknown-coding", "draining", "too-many-bytes",
     ]
 
-    fileprivate var position: Int {
-        switch self {
-        case .invalidTarget: 0
-        case .lengthRequired: 1
-        case .contentTooLarge: 2
-        case .expectationFailed: 3
-        case .malformedHead: 4
-        case .headTooLarge: 5
-        case .unknownMethod: 6
-        case .unknownCoding: 7
-        case .stopping: 8
-        case .tooManyBytes: 9
-        }
-    }
+    /// The name of its problem, of which the outcome may be unknown when the server stops.
+    fileprivate var reason: String { self == .stopping ? "draining" : Problem(self).name }
 }
