@@ -26,12 +26,13 @@ enum HeaderFields: FuzzTarget {
         promise("so does that of a proxy's proxy", client("\(field), 192.0.2.1,10.0.0.2") == IPAddress("192.0.2.1"))
         promise("it is somebody", client(field) != nil)
 
-        let headers: HTTPHeaders = ["Idempotency-Key": field]
+        let headers: HTTPHeaders = ["Idempotency-Key": field, "Accept-Encoding": field, "Accept-Language": field]
         if let key = try? IdempotencyKey(headers) {
             promise("a key is ASCII", key.text.utf8.allSatisfy { (0x20...0x7E).contains($0) })
         }
         promise("a wait has a bound", (0...50).contains(Preference.wait([field], atMost: 50) ?? 0))
-        _ = AcceptEncoding.prefersGzip([field])
+        promise("users name a few languages", headers.languages.count <= 16)
+        _ = headers.prefersGzip
         if case .oneOf(let versions)? = try? EntityTag.condition([field]) {
             for version in versions {
                 promise("a tag is in the text", EntityTag.matches([field], EntityTag.text(version)))

@@ -62,7 +62,7 @@ struct Session {
         promise("what is restored is saved alike", restored.encoded == saved)
         let session = SessionState(
             StoredRecords.identity, stamp: SessionStamp(version: 1), expiresAt: .distantFuture, navigation: state)
-        let answer = try? JSON(parsing: StateBody(session, transition: transition).bytes, maximumDepth: .max)
+        let answer = try? JSON(parsing: StateBody(state: session, transition: transition).bytes, maximumDepth: .max)
         promise("the answer is JSON", answer != nil)
     }
 }

@@ -90,6 +90,17 @@ public struct JSONWriter: ~Copyable {
         if let value { member(name, value) }
     }
 
+    /// Writes a member that is an array of objects, one for each element.
+    ///
+    /// - Parameter members: writes those of one object.
+    @inlinable
+    package mutating func member<Elements: Sequence>(
+        _ name: StaticString, objects elements: Elements, _ members: (inout JSONWriter, Elements.Element) -> Void
+    ) {
+        self.name(name)
+        array { writer in for element in elements { writer.object { members(&$0, element) } } }
+    }
+
     @inlinable
     public mutating func value(_ value: some JSONWritable) {
         value.write(to: &self)

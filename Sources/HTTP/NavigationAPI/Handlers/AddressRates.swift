@@ -21,18 +21,12 @@ final class AddressRates: Sendable {
         }
     }
 
-    private let limit: RateLimit
+    let limit: RateLimit
     private let counts = Mutex(Counts())
 
     init(_ limit: RateLimit) {
         self.limit = limit
     }
-
-    /// How many uses are allowed in a period.
-    var rate: Int { limit.rate }
-
-    /// The period in seconds.
-    var period: Int { limit.seconds }
 
     /// Counts one use by the address.
     ///

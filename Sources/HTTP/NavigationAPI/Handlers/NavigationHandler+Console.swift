@@ -60,20 +60,17 @@ extension Route {
 
 // The console: its files, the requests that it makes without a token, and those that it makes with the operator's.
 extension NavigationHandler {
-    func sendConsolePage(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        _ = try requireConsole()
-
-        return ConsoleFiles.page(depth: request.target.segments.count).response(to: request)
+    func sendConsolePage(_ request: HTTPRequest) -> HTTPResponse {
+        ConsoleFiles.page(depth: request.target.segments.count).response(to: request)
     }
 
     /// The page of a development server, which says what runs there and what to do with it.
     func sendStartPage(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         guard try requireConsole().settings.isDevelopment, basePath.isEmpty else { throw .unknownPath }
-        return try sendConsolePage(request)
+        return sendConsolePage(request)
     }
 
     func sendConsoleFile(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        _ = try requireConsole()
         guard let file = ConsoleFiles.all[request.target.segments[1]] else { throw .unknownPath }
         return file.response(to: request)
     }
@@ -105,10 +102,8 @@ extension NavigationHandler {
     /// Whoever asks is an operator: each method of the console's API that reaches a session has a right.
     func sessionForOperator(_ id: String, _ request: HTTPRequest) async throws(SessionError) -> AuthorizedSession {
         guard let id = SessionID(id) else { throw .unknownSession }
-        let token = BearerToken(request.headers.only("Authorization"))?.text
-        return try await host.sessionForOperator(id) { [operators = console?.settings.operators] in
-            token.flatMap { operators?.name(ofKey: $0) } != nil
-        }
+        let (token, operators) = (request.headers.bearerToken, console?.settings.operators)
+        return try await host.sessionForOperator(id) { token.flatMap { operators?.name(ofKey: $0) } != nil }
     }
 
     /// The state as each of the session's devices sees it. Only for operators, and in development: one device learns nothing of
@@ -118,12 +113,7 @@ extension NavigationHandler {
         let drawings = try await translatingErrors { () async throws(SessionError) in
             try await sessionForOperator(request.name, request).drawings()
         }
-        return .json { writer in
-            writer.name("drawings")
-            writer.array { writer in
-                for drawing in drawings { writer.object { $0.drawing(drawing, includesControls) } }
-            }
-        }
+        return .json { $0.member("drawings", objects: drawings) { $0.drawing($1, includesControls) } }
     }
 
     /// From a session's page. No service has a name with a space.
@@ -142,13 +132,11 @@ extension NavigationHandler {
         guard let name = try await operatorName(request, right, console) else { return try await action(self)(request) }
         do throws(Problem) {
             let response = try await action(self)(request)
-            if let act = right.act {
-                let ended = right.countsEnded ? NavigationHandler.ended(in: response) : nil
-                console.settings.audit(entry(act, by: name, request, outcome: "done", ended: ended))
-            }
+            let ended = right.countsEnded ? NavigationHandler.ended(in: response) : nil
+            audit(right.act, by: name, request, outcome: "done", ended: ended)
             return response
         } catch {
-            if let act = right.act { console.settings.audit(entry(act, by: name, request, outcome: error.name)) }
+            audit(right.act, by: name, request, outcome: error.name)
             throw error
         }
     }
@@ -158,29 +146,30 @@ extension NavigationHandler {
         _ request: HTTPRequest, _ right: OperatorRight, _ console: Console
     ) async throws(Problem) -> String? {
         if console.settings.isDevelopment, right.inDevelopment == .everybody { return nil }
-        guard let token = BearerToken(request.headers.only("Authorization")) else { throw Problem(.unauthorized) }
+        guard let token = request.headers.bearerToken else { throw Problem(.unauthorized) }
         if console.settings.isDevelopment, right.inDevelopment == .sessionsClient, let id = SessionID(request.name) {
             do throws(SessionError) {
-                _ = try await host.session(id, token: token.text)
+                _ = try await host.session(id, token: token)
                 return nil
             } catch {
                 guard case .unauthorized = error else { throw Problem(error) }
             }
         }
-        switch console.caller(token.text, from: operatorAddress(of: request)) {
+        switch console.caller(token, from: operatorAddress(of: request)) {
         case .named(let name): return name
         case .nobody:
             wrongOperatorTokens.wrappingAdd(1, ordering: .relaxed)
             let problem = Problem(.unauthorized)
-            console.settings.audit(entry("wrong-token", by: nil, request, outcome: problem.name))
+            audit("wrong-token", by: nil, request, outcome: problem.name)
             throw problem
-        case .unheard(let wait): throw .tooManyTokens(retryAfter: wait)
+        case .unheard(let wait):
+            throw .tooManyTries("Too many tokens were tried", of: "token", retryAfter: wait)
         }
     }
 
     /// On the admin port there is no proxy in between: whoever reaches it could write any address into the header.
     private func operatorAddress(of request: HTTPRequest) -> IPAddress? {
-        request.client(behind: console?.settings.isPublic == true ? proxies : [])
+        request.client(behind: console?.settings.isPublic == true ? settings.proxies : [])
     }
 
     private static func ended(in response: HTTPResponse) -> Int? {
@@ -188,24 +177,17 @@ extension NavigationHandler {
         return try? JSON(parsing: bytes)["ended"]?.integer
     }
 
-    private func entry(
-        _ act: StaticString, by name: String?, _ request: HTTPRequest, outcome: String, ended: Int? = nil
-    ) -> AuditEntry {
-        AuditEntry(
-            act: act.description, operatorName: name,
-            session: Route.of(request.target.segments)?.session(in: request.target.segments).flatMap { SessionID($0) },
-            user: request.value(of: "user"), app: request.value(of: "app"), screen: request.value(of: "screen"),
-            ended: ended, address: operatorAddress(of: request), request: request.id, outcome: outcome)
-    }
-}
-
-extension Problem {
-    fileprivate static func tooManyTokens(retryAfter seconds: Int) -> Problem {
-        Problem(
-            429, "too-many-tries", "Too many tokens were tried",
-            "The token was not looked at. Wait as long as Retry-After says."
-        )
-        .with { $0.headers.append("Retry-After", String(seconds)) }
+    /// - Parameter act: `nil` for what says nothing of a session, which is not audited.
+    private func audit(
+        _ act: StaticString?, by name: String?, _ request: HTTPRequest, outcome: String, ended: Int? = nil
+    ) {
+        guard let act else { return }
+        let path = request.target.segments
+        console?.settings.audit(
+            AuditEntry(
+                act: act.description, operatorName: name, session: Route.of(path)?.session(in: path),
+                user: request.parameter("user"), app: request.parameter("app"), screen: request.parameter("screen"),
+                ended: ended, address: operatorAddress(of: request), request: request.id, outcome: outcome))
     }
 }
 
@@ -218,16 +200,13 @@ extension NavigationHandler {
         let console = try requireConsole()
         let limit = try request.integer("limit", in: 1...1000) ?? 50
         let known: [SessionState]?
-        if let user = request.value(of: "user") { known = try await states(ofUser: user) } else { known = nil }
+        if let user = request.parameter("user") { known = try await states(ofUser: user) } else { known = nil }
         return await console.inTurn { [host] in
             let states = known ?? host.liveStates(limit: NavigationHandler.listedSize)
             let found = NavigationHandler.filtered(states, by: request, host).sorted { $0.id.text < $1.id.text }
             let page = found.prefix(limit)
             return .json { writer in
-                writer.name("sessions")
-                writer.array { writer in
-                    for state in page { writer.object { writer in writer.overview(of: state) } }
-                }
+                writer.member("sessions", objects: page) { $0.overview(of: $1) }
                 writer.member("next", ifAny: found.count > limit ? page.last?.id.text : nil)
                 writer.member("sampled", known == nil && states.count < host.store.sessionCount)
             }
@@ -237,8 +216,8 @@ extension NavigationHandler {
     private static func filtered(
         _ states: [SessionState], by request: HTTPRequest, _ host: SessionHost
     ) -> [SessionState] {
-        let (app, screen) = (request.value(of: "app"), request.value(of: "screen"))
-        let (version, after) = (request.value(of: "version"), request.value(of: "after") ?? "")
+        let (app, screen) = (request.parameter("app"), request.parameter("screen"))
+        let (version, after) = (request.parameter("version"), request.parameter("after") ?? "")
         return states.filter { state in
             (app == nil || state.app == app) && (screen == nil || state.navigation.visible?.screen.name == screen)
                 && (version == nil || version == host.version(of: state.app).map(String.init)) && state.id.text > after
@@ -246,8 +225,8 @@ extension NavigationHandler {
     }
 
     func endSessionsOfUser(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        guard let user = request.value(of: "user"), !user.isEmpty else {
-            throw .malformedParameter("user must name the user whose sessions are to end.")
+        guard let user = request.parameter("user"), !user.isEmpty else {
+            throw .malformed("user must name the user whose sessions are to end.")
         }
         let ended = try await translatingErrors { () async throws(SessionError) in
             try await host.endSessions(ofUser: user)
@@ -256,7 +235,7 @@ extension NavigationHandler {
     }
 
     private func states(ofUser user: String) async throws(Problem) -> [SessionState] {
-        do throws(SessionError) {
+        try await translatingErrors { () async throws(SessionError) in
             var states: [SessionState] = []
             for found in try await host.sessions(ofUser: user, limit: 1000) {
                 guard let id = SessionID(found.id) else { continue }
@@ -264,16 +243,12 @@ extension NavigationHandler {
                 if let state = try? await host.sessionForOperator(id).state() { states.append(state) }
             }
             return states
-        } catch {
-            throw Problem(error)
         }
     }
 
     func describeServer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let console = try requireConsole()
-        return await console.inTurn { [host] in
-            NavigationHandler.description(of: host, console)
-        }
+        return await console.inTurn { [host] in NavigationHandler.description(of: host, console) }
     }
 
     private static func description(of host: SessionHost, _ console: Console) -> HTTPResponse {
@@ -302,23 +277,13 @@ extension NavigationHandler {
                 writer.member("problemsPerSecond", JSON.number(console.problems.perSecond))
             }
             writer.member("watchers", host.watcherCount)
-            writer.name("slowest")
-            writer.array { writer in
-                for entry in host.timings?.slowest(20) ?? [] { writer.object { $0.timing(entry) } }
-            }
+            writer.member("slowest", objects: host.timings?.slowest(20) ?? []) { $0.timing($1) }
         }
-    }
-}
-
-extension HTTPRequest {
-    fileprivate func value(of parameter: String) -> String? {
-        target.query.first { $0.name == parameter }?.value
     }
 }
 
 /// The page's files, compiled in.
 enum ConsoleFiles {
-
     static let all = Dictionary(
         uniqueKeysWithValues: [
             "console.css", "devices.js", "dom.js", "form.js", "history.js", "json.js", "main.js", "map.js", "phone.js",
@@ -363,20 +328,14 @@ extension JSONWriter {
     }
 
     mutating func drawing(_ drawing: Drawing, _ includesControls: Bool) {
-        name("devices")
-        array { writer in
-            for device in drawing.devices {
-                writer.object { writer in
-                    writer.member("number", device.number)
-                    writer.member("label", ifAny: device.label)
-                    writer.member("role", ifAny: device.role?.name)
-                    writer.member("client", device.client.values)
-                }
-            }
+        member("devices", objects: drawing.devices) { writer, device in
+            writer.member("number", device.number)
+            writer.member("label", ifAny: device.label)
+            writer.member("role", ifAny: device.role?.name)
+            writer.member("client", device.client.values)
         }
         switch drawing.state {
-        case .success(let state):
-            member("state", StateBody(state, includesControls: includesControls))
+        case .success(let state): member("state", StateBody(state: state, includesControls: includesControls))
         case .failure(let error): problem(Problem(error))
         }
     }
@@ -393,47 +352,30 @@ extension JSONWriter {
 
     /// How many sessions there are of each app, on each screen, and of each age.
     mutating func census(of states: [SessionState], versions: (String) -> Int?) {
-        name("byApp")
-        array { writer in
-            for (app, states) in Dictionary(grouping: states, by: \.app).sorted(by: { $0.key < $1.key }) {
-                writer.object { writer in
-                    writer.member("app", app)
-                    writer.member("count", states.count)
-                    writer.name("screens")
-                    writer.array { writer in
-                        let screens = Dictionary(grouping: states) { $0.navigation.visible?.screen.name ?? "" }
-                        for (screen, states) in screens.sorted(by: {
-                            ($1.value.count, $0.key) < ($0.value.count, $1.key)
-                        }) {
-                            writer.object { writer in
-                                writer.member("screen", screen)
-                                writer.member("count", states.count)
-                            }
-                        }
-                    }
-                    writer.name("versions")
-                    writer.array { writer in
-                        // Sessions in memory have been brought to the app's version.
-                        writer.object { writer in
-                            writer.member("version", versions(app) ?? 1)
-                            writer.member("count", states.count)
-                        }
-                    }
-                }
+        let byApp = Dictionary(grouping: states, by: \.app).sorted { $0.key < $1.key }
+        member("byApp", objects: byApp) { writer, group in
+            let (app, states) = group
+            writer.member("app", app)
+            writer.member("count", states.count)
+            let byScreen = Dictionary(grouping: states) { $0.navigation.visible?.screen.name ?? "" }
+                .sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }
+            writer.member("screens", objects: byScreen) { writer, group in
+                writer.member("screen", group.key)
+                writer.member("count", group.value.count)
+            }
+            // Sessions in memory have been brought to the app's version.
+            writer.member("versions", objects: [versions(app) ?? 1]) { writer, version in
+                writer.member("version", version)
+                writer.member("count", states.count)
             }
         }
         let now = Date()
         let ages = states.map { now.timeIntervalSince($0.usedAt) }
-        name("ages")
-        array { writer in
-            var least = -Double.infinity
-            for limit in [60, 600, 3600, 86_400, 30 * 86_400] {
-                writer.object { writer in
-                    writer.member("upTo", limit)
-                    writer.member("count", ages.count { $0 > least && $0 <= Double(limit) })
-                }
-                least = Double(limit)
-            }
+        var least = -Double.infinity
+        member("ages", objects: [60, 600, 3600, 86_400, 30 * 86_400]) { writer, limit in
+            writer.member("upTo", limit)
+            writer.member("count", ages.count { $0 > least && $0 <= Double(limit) })
+            least = Double(limit)
         }
     }
 }

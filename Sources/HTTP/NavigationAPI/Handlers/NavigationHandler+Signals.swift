@@ -31,10 +31,7 @@ extension NavigationHandler {
         }
         for (id, outcome) in outcomes.received { report(sent, outcome, of: id) }
         return .json { writer in
-            writer.name("sessions")
-            writer.array { writer in
-                for (id, outcome) in outcomes.received { writer.object { $0.outcome(outcome, of: id) } }
-            }
+            writer.member("sessions", objects: outcomes.received) { $0.outcome($1.1, of: $1.0) }
             writer.member("omitted", ifAny: outcomes.omitted == 0 ? nil : outcomes.omitted)
         }
     }
@@ -45,14 +42,12 @@ extension NavigationHandler {
             case .success(let outcome): "received, version \(outcome.version)\(outcome.isReplay ? ", sent again" : "")"
             case .failure(let error): "refused: \(Problem(error).name)"
             }
-        reportSignal("signal from \(sent.service) to session \(id.text): \(words)")
+        settings.reportSignal("signal from \(sent.service) to session \(id.text): \(words)")
     }
 
     private func requireService(_ request: HTTPRequest) throws(Problem) -> String {
         guard let service = service(request.headers) else {
-            if BearerToken(request.headers.only("Authorization")) != nil {
-                wrongServiceKeys.wrappingAdd(1, ordering: .relaxed)
-            }
+            if request.headers.bearerToken != nil { wrongServiceKeys.wrappingAdd(1, ordering: .relaxed) }
             throw .unknownService
         }
         return service
@@ -60,7 +55,7 @@ extension NavigationHandler {
 
     /// The name of the service that sends the request; `nil` if it has no service's key.
     func service(_ headers: HTTPHeaders) -> String? {
-        BearerToken(headers.only("Authorization")).flatMap { serviceKeys?.name(ofKey: $0.text) }
+        headers.bearerToken.flatMap { settings.serviceKeys?.name(ofKey: $0) }
     }
 }
 
@@ -72,29 +67,12 @@ private struct SentSignalRequest {
     let once: IdempotentRequest
 
     init(_ request: HTTPRequest, from service: String) throws(Problem) {
-        let body = try RequestBody(request, PostedEvent.membersOfSignal)
-        guard let once = try IdempotentRequest(signal: request, body, from: service) else {
-            throw .invalidRequestHeader("Idempotency-Key", "given, so that a signal that is sent again counts once")
+        let body = try RequestBody(request, ["type", "payload"])
+        guard let key = try IdempotencyKey(request.headers) else {
+            throw .malformed("Idempotency-Key must be given, so that a signal that is sent again counts once.")
         }
         self.service = service
-        self.once = once
-        self.signal = try PostedEvent(body)
-    }
-}
-
-extension Problem {
-    fileprivate static var unknownService: Problem {
-        var problem = Problem(
-            401, "unauthorized", "No right to send signals", "Send Authorization: Bearer with the key of a service.")
-        problem.headers.append("WWW-Authenticate", "Bearer")
-        return problem
-    }
-}
-
-extension IdempotentRequest {
-    fileprivate init?(signal request: HTTPRequest, _ body: RequestBody, from service: String) throws(Problem) {
-        guard let key = try IdempotencyKey(request.headers) else { return nil }
-        self.init(key: key.text, of: service, request: body.canonicalBytes) { applied in
+        once = IdempotentRequest(key: key.text, of: service, request: body.canonicalBytes) { applied in
             JSONWriter.bytes(capacity: 100) { writer in
                 writer.object { writer in
                     writer.name("session")
@@ -102,6 +80,14 @@ extension IdempotentRequest {
                 }
             }
         }
+        signal = try PostedEvent(body)
+    }
+}
+
+extension Problem {
+    fileprivate static var unknownService: Problem {
+        Problem(
+            401, "unauthorized", "No right to send signals", "Send Authorization: Bearer with the key of a service.")
     }
 }
 
@@ -112,9 +98,7 @@ extension JSONWriter {
     }
 
     /// What became of a signal in one of a user's sessions.
-    fileprivate mutating func outcome(
-        _ outcome: Result<Outcome, SessionError>, of id: SessionID
-    ) {
+    fileprivate mutating func outcome(_ outcome: Result<Outcome, SessionError>, of id: SessionID) {
         switch outcome {
         case .success(let outcome): session(id, outcome.version)
         case .failure(let error):

@@ -1,3 +1,5 @@
+internal import Coordinators
+internal import JSONCoding
 internal import MicroHTTP
 internal import Sessions
 
@@ -6,11 +8,11 @@ internal import Sessions
 extension NavigationHandler {
     func openPairing(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let session = try await session(request)
-        let body = try RequestBody(request, PairingRequest.members, isOptional: true)
-        let (label, role) = (try PairingRequest.label(body), try body.string("role"))
+        let body = try RequestBody(request, ["label", "role"], isOptional: true)
+        let (label, role) = (try body.label, try body.string("role"))
         return try await translatingErrors { () async throws(SessionError) in
-            var response = HTTPResponse.json(
-                PairingBody(try await session.openPairing(label: label, role: role)), status: 201)
+            let pairing = try await session.openPairing(label: label, role: role)
+            var response = HTTPResponse.json(PairingBody(pairing: pairing), status: 201)
             response.markSecret()
             return response
         }
@@ -18,14 +20,13 @@ extension NavigationHandler {
 
     func pair(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let includesControls = try request.includesControls()
-        let body = try RequestBody(request, PairingRequest.membersWithCode)
-        let (code, label, client) = (try PairingRequest.code(body), try PairingRequest.label(body), try body.client)
+        let body = try RequestBody(request, ["code", "label", "role", "client"])
+        let (code, label, client) = (try body.requiredString("code"), try body.label, try body.client)
         let role = try body.string("role")
-        let least = RequestKey.leastSecretBytes
-        let once = try IdempotentRequest(request, body, leastCharacters: least)
+        let once = try IdempotentRequest(request, body, leastCharacters: RequestKey.leastSecretBytes)
         // Not before: a page of another origin, whose requests get this far only if that origin may use the API, must not
         // use up its visitor's tries.
-        let limit = try countPairing(request)
+        let limit = try count(request, in: pairingRates, "pairings") { .tooManyTries(retryAfter: $0) }
         do throws(SessionError) {
             let paired = try await host.pair(code, label: label, role: role, client: client, once: once)
             var response = paired.response(includesControls: includesControls, below: basePath)
@@ -36,23 +37,24 @@ extension NavigationHandler {
         }
     }
 
-    /// Counts a code that an address sends, whether it is right or wrong.
-    ///
-    /// - Returns: the fields that describe the limit.
-    private func countPairing(_ request: HTTPRequest) throws(Problem) -> HTTPHeaders {
-        guard let pairingRates, let client = request.client(behind: proxies) else { return [:] }
-        let (wait, remaining) = pairingRates.take(client, at: now())
-        let limit = HTTPHeaders.rateLimit(
-            "pairings", rate: pairingRates.rate, in: pairingRates.period, remaining: remaining)
-        if let wait { throw Problem.tooManyTries(retryAfter: wait).with { $0.headers.append(contentsOf: limit) } }
-        return limit
-    }
-
     func listTokens(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let session = try await session(request)
         return try await translatingErrors { () async throws(SessionError) in
             let (tokens, own) = try session.tokens()
-            return .json(TokensBody(tokens, of: try session.devices(), own: own))
+            // In the same order as the tokens that they have.
+            let devices = try session.devices()
+            return .json { writer in
+                writer.member("tokens", objects: zip(tokens, devices)) { writer, entry in
+                    let (token, device) = entry
+                    writer.member("number", token.number)
+                    writer.member("label", ifAny: token.label)
+                    writer.member("role", ifAny: device.role?.name)
+                    writer.member("createdAt", Timestamp.text(of: token.createdAt))
+                    writer.member("lastUsedAt", Timestamp.text(of: token.usedAt))
+                    writer.member("firstVersion", token.firstVersion)
+                    writer.member("isOwn", ifAny: token.number == own ? true : nil)
+                }
+            }
         }
     }
 
@@ -60,8 +62,7 @@ extension NavigationHandler {
         let session = try await session(request)
         let condition = try EntityTag.condition(request.headers.values("If-Match"))
         return try await translatingErrors { () async throws(SessionError) in
-            let text = request.target.segments[4]
-            guard let number = Int(text), number > 0, String(number) == text else { throw .unknownToken }
+            guard let number = request.lastNumber else { throw .unknownToken }
             let state = try await session.revokeToken(number, if: condition)
             return HTTPResponse(status: 204, headers: ["ETag": state.entityTag])
         }

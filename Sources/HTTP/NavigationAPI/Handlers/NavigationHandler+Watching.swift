@@ -12,7 +12,8 @@ extension NavigationHandler {
         var state = try await state(request)
         var transition: Transition?
         // A client that has no state yet is answered at once.
-        let wait = known.isEmpty ? nil : Preference.wait(request.headers.values("Prefer"), atMost: longestWait)
+        let preferences = known.isEmpty ? [] : request.headers.values("Prefer")
+        let wait = Preference.wait(preferences, atMost: settings.longestWait)
         if let wait, EntityTag.matches(known, state.entityTag) {
             (state, transition) = try await translatingErrors { () async throws(SessionError) in
                 try await session(request.name, request)
@@ -21,7 +22,7 @@ extension NavigationHandler {
         }
         let tag = state.entityTag
         let isKnown = EntityTag.matches(known, tag)
-        let body = StateBody(state, transition: transition, includesControls: includesControls)
+        let body = StateBody(state: state, transition: transition, includesControls: includesControls)
         var response = isKnown ? HTTPResponse.notModified : .json(body)
         response.headers.append("ETag", tag)
         if let wait {
@@ -98,7 +99,8 @@ final class UpdateStream: HTTPStream {
     private func event(_ update: SessionUpdate, withTransition: Bool) -> [UInt8] {
         update.text((withTransition ? 1 : 0) + (includesControls ? 2 : 0)) {
             let body = StateBody(
-                update.state, transition: withTransition ? update.transition : nil, includesControls: includesControls)
+                state: update.state, transition: withTransition ? update.transition : nil,
+                includesControls: includesControls)
             return Array("id: \(update.state.entityTag)\nevent: state\ndata: ".utf8) + body.bytes + Array("\n\n".utf8)
         }
     }
@@ -118,8 +120,7 @@ extension HTTPResponse {
             status: 200,
             headers: [
                 "Content-Type": "text/event-stream", "Cache-Control": "no-store, no-transform",
-                "X-Accel-Buffering": "no",
-                "X-Content-Type-Options": "nosniff",
+                "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff",
             ],
             stream: stream)
     }

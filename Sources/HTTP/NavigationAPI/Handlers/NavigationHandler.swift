@@ -34,20 +34,16 @@ public final class NavigationHandler: HTTPHandler {
     }
 
     let host: SessionHost
-    let proxies: [IPNetwork]
+    let settings: Settings
     private let creationRates: AddressRates?
     let pairingRates: AddressRates?
-    let now: @Sendable () -> Date
-    let longestWait: Int
-    let basePath: String
-    private let compresses: Bool
+    /// What the paths in answers begin with.
+    var basePath: String { settings.basePath?.text ?? "" }
     private let apps: Document
     /// Descriptions of the apps, by name.
     private let descriptions: [String: Document]
     let report: @Sendable (ServerFailure) -> Void
     let console: Console?
-    let serviceKeys: (any NamedKeys)?
-    let reportSignal: @Sendable (String) -> Void
     let draining = Atomic(false)
     let wrongOperatorTokens = Atomic(0)
     let wrongServiceKeys = Atomic(0)
@@ -58,19 +54,13 @@ public final class NavigationHandler: HTTPHandler {
         report: @escaping @Sendable (ServerFailure) -> Void = { _ in }
     ) {
         self.host = host
-        self.proxies = settings.proxies
+        self.settings = settings
         self.creationRates = RateLimit(perSecond: settings.creationRate).map(AddressRates.init)
         self.pairingRates = RateLimit(5, in: 60).map(AddressRates.init)
-        self.now = settings.now
-        self.longestWait = settings.longestWait
-        self.basePath = settings.basePath?.text ?? ""
-        self.compresses = settings.compresses
-        self.apps = Document(AppsBody(host.apps))
+        self.apps = Document(AppsBody(apps: host.apps))
         self.descriptions = Dictionary(host.apps.map { ($0.name, Document(AppDescription($0))) }) { first, _ in first }
         self.report = report
         self.console = settings.console.map { Console($0, now: settings.now) }
-        self.serviceKeys = settings.serviceKeys
-        self.reportSignal = settings.reportSignal
     }
 
     /// Tokens for operators and keys of services that were tried, and are nobody's.
@@ -100,7 +90,9 @@ public final class NavigationHandler: HTTPHandler {
         do throws(Problem) {
             if request.target.isServerWide { return .allowing(Route.allMethods) }
             guard let route else { throw .unknownPath }
-            if request.isBelowConsole, !hasConsole, console?.settings.isPublic != true { throw .unknownPath }
+            if request.isBelowConsole {
+                guard let console, hasConsole || console.settings.isPublic else { throw .unknownPath }
+            }
             guard let method = route.method(request.method) else {
                 if request.method == "OPTIONS" { return .allowing(route.methods) }
                 throw .methodNotAllowed(route.methods)
@@ -110,13 +102,13 @@ public final class NavigationHandler: HTTPHandler {
                 if let right = method.right { try await respond(to: request, with: right, by: method.action) } else {
                     try await method.action(self)(request)
                 }
-            return compresses ? await response.compressed(for: request) : response
+            return settings.compresses ? await response.compressed(for: request) : response
         } catch {
             console?.problems.count()
             if error.status >= 500 { report(ServerFailure(error, to: request.id, request.target)) }
             let response = translated(error, for: request.headers)
                 .response(to: request.id, includesControls: (try? request.includesControls()) ?? false)
-            return compresses ? await response.compressed(for: request) : response
+            return settings.compresses ? await response.compressed(for: request) : response
         }
     }
 
@@ -135,10 +127,8 @@ public final class NavigationHandler: HTTPHandler {
     public func hasRight(_ target: HTTPTarget, _ headers: HTTPHeaders) -> Bool {
         let route = Route.of(target.segments)
         if route?.isForServices == true { return service(headers) != nil }
-        guard let id = route?.session(in: target.segments).flatMap({ SessionID($0) }),
-            let token = BearerToken(headers.only("Authorization"))
-        else { return false }
-        return host.isOpen(id, to: token.text)
+        guard let id = route?.session(in: target.segments), let token = headers.bearerToken else { return false }
+        return host.isOpen(id, to: token)
     }
 }
 
@@ -151,20 +141,18 @@ extension NavigationHandler {
         return description.response(to: request)
     }
 
-    func reportLiveness(_ request: HTTPRequest) -> HTTPResponse { .json(HealthBody(status: "alive")) }
+    func reportLiveness(_ request: HTTPRequest) -> HTTPResponse { .json { $0.member("status", word: "alive") } }
 
     func reportReadiness(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         if draining.load(ordering: .relaxed) { throw .draining }
         let condition = host.condition
         if let failure = condition.failure { throw .storeUnavailable(failure) }
-        return .json(HealthBody(status: "ready", store: host.store.name, remarks: condition.remarks))
+        return .json { writer in
+            writer.member("status", word: "ready")
+            writer.member("store", host.store.name)
+            if !condition.remarks.isEmpty { writer.member("remarks", condition.remarks) }
+        }
     }
-
-    func sendOpenAPI(_ request: HTTPRequest) -> HTTPResponse { Document.openAPI.response(to: request) }
-
-    func sendClientModule(_ request: HTTPRequest) -> HTTPResponse { Document.clientModule.response(to: request) }
-
-    func sendProblems(_ request: HTTPRequest) -> HTTPResponse { Document.problems.response(to: request) }
 
     func sendProblem(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         guard let section = Document.sections[request.target.segments[1]] else { throw .unknownPath }
@@ -175,12 +163,11 @@ extension NavigationHandler {
 // Sessions.
 extension NavigationHandler {
     func createSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let limit = try countCreation(request)
+        let limit = try count(request, in: creationRates, "creations") { .tooManyCreations(retryAfter: $0) }
         let includesControls = try request.includesControls()
         let body = try RequestBody(request, CreationRequest.members, isOptional: true)
         let wanted = try CreationRequest(body)
-        let least = RequestKey.leastSecretBytes
-        let once = try IdempotentRequest(request, body, leastCharacters: least)
+        let once = try IdempotentRequest(request, body, leastCharacters: RequestKey.leastSecretBytes)
         let created = try await translatingErrors { () async throws(SessionError) in
             switch wanted {
             case .session(let wanted): try await host.create(wanted, once: once)
@@ -194,14 +181,19 @@ extension NavigationHandler {
         return response
     }
 
-    /// - Returns: the fields that describe the limit on creations; none if there is no limit.
-    private func countCreation(_ request: HTTPRequest) throws(Problem) -> HTTPHeaders {
-        guard let creationRates, let client = request.client(behind: proxies) else { return [:] }
-        let (wait, remaining) = creationRates.take(client, at: now())
-        let limit = HTTPHeaders.rateLimit("creations", rate: creationRates.rate, remaining: remaining)
-        if let wait {
-            throw Problem.tooManyCreations(retryAfter: wait).with { $0.headers.append(contentsOf: limit) }
-        }
+    /// Counts a request by its client's address, whatever will become of it.
+    ///
+    /// - Parameters:
+    ///   - name: the limit's, a plain word.
+    ///   - problem: of a request beyond the limit, with the seconds to wait.
+    /// - Returns: the fields that describe the limit; none if there is no limit.
+    func count(
+        _ request: HTTPRequest, in rates: AddressRates?, _ name: String, problem: (Int) -> Problem
+    ) throws(Problem) -> HTTPHeaders {
+        guard let rates, let client = request.client(behind: settings.proxies) else { return [:] }
+        let (wait, remaining) = rates.take(client, at: settings.now())
+        let limit = HTTPHeaders.rateLimit(name, rate: rates.limit.rate, in: rates.limit.seconds, remaining: remaining)
+        if let wait { throw problem(wait).with { $0.headers.append(contentsOf: limit) } }
         return limit
     }
 
@@ -232,16 +224,17 @@ extension NavigationHandler {
                 continues = try await !session.history(from: oldest - 1, limit: 1, bytes: 0).isEmpty
             }
             return .json(
-                HistoryBody(entries.prefix(page.limit), continues, page: page, of: session.id, below: basePath))
+                HistoryBody(
+                    entries: entries.prefix(page.limit), continues: continues, page: page, session: session.id,
+                    basePath: basePath))
         }
     }
 
     func readVersion(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try await translatingErrors { () async throws(SessionError) in
             let session = try await session(request.name, request)
-            let version = request.target.segments.last ?? ""
-            guard let number = Int(version), number > 0, String(number) == version else { throw .unknownVersion }
-            return .json(StateBody(try await session.past(number)))
+            guard let version = request.lastNumber else { throw .unknownVersion }
+            return .json(StateBody(state: try await session.past(version)))
         }
     }
 
@@ -271,7 +264,7 @@ extension NavigationHandler {
         let condition = try EntityTag.condition(request.headers.values("If-Match"))
         let body = try RequestBody(request, PostedEvent.members)
         let once = try IdempotentRequest(request, body)
-        let address = request.client(behind: proxies)?.subscriber
+        let address = request.client(behind: settings.proxies)?.subscriber
         let client = address.map { ClientAddress(bits: $0.bits) } ?? ClientAddress(session.id.text)
         let event = try PostedEvent(body, from: client)
         do throws(SessionError) {
@@ -289,7 +282,7 @@ extension NavigationHandler {
             // Without an entity tag: the state in this answer is not a version of the session.
             let applied = try await session.preview(event, if: condition)
             return .json(
-                StateBody(applied.state, transition: applied.transition, includesControls: includesControls))
+                StateBody(state: applied.state, transition: applied.transition, includesControls: includesControls))
         } catch {
             throw Problem(error, to: event)
         }
@@ -304,9 +297,14 @@ extension NavigationHandler {
         after before: SessionState, includesControls: Bool
     ) async -> HTTPResponse {
         var response = outcome.response(includesControls: includesControls)
-        guard let wait = Preference.wait(preferences, atMost: longestWait) else { return response }
+        guard let wait = Preference.wait(preferences, atMost: settings.longestWait) else { return response }
         let settled = try? await session.settled(outcome, after: before, within: .seconds(wait)) { request.hasHungUp }
-        if let settled { response = HTTPResponse(settled, of: outcome, includesControls: includesControls) }
+        if let settled {
+            response = HTTPResponse(
+                StateBody(
+                    state: settled.state, joined: settled.transition, token: outcome.token, pairing: outcome.pairing,
+                    includesControls: includesControls))
+        }
         response.applied(wait: wait)
         return response
     }
@@ -314,14 +312,12 @@ extension NavigationHandler {
     /// Repeats the answer to an event that replaced the token: a client that lost the answer posts the event again with
     /// the old token.
     private func repeatedAnswer(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let least = RequestKey.leastSecretBytes
-        return try await translatingErrors { () async throws(SessionError) in
-            guard let id = SessionID(request.name), let token = BearerToken(request.headers.only("Authorization")),
+        try await translatingErrors { () async throws(SessionError) in
+            guard let id = SessionID(request.name), let token = request.headers.bearerToken,
                 let body = try? RequestBody(request, PostedEvent.members),
-                let once = try? IdempotentRequest(request, body, leastCharacters: least)
+                let once = try? IdempotentRequest(request, body, leastCharacters: RequestKey.leastSecretBytes)
             else { throw .unauthorized }
-            return try await host.answer(to: once, of: id, replacedToken: token.text)
-                .response(includesControls: false)
+            return try await host.answer(to: once, of: id, replacedToken: token).response(includesControls: false)
         }
     }
 }
@@ -353,13 +349,15 @@ extension NavigationHandler {
             session = try await self.session(request.name, request, isConfirmed: false)
         } catch {
             guard case .unauthorized = error, let key, let id = SessionID(request.name),
-                let token = BearerToken(request.headers.only("Authorization"))
+                let token = request.headers.bearerToken
             else { throw Problem(error) }
             return try await translatingErrors { () async throws(SessionError) in
-                try await host.answer(to: key, of: id, replacedToken: token.text)
+                try await host.answer(to: key, of: id, replacedToken: token)
             }
         }
-        guard let key else { throw .malformedKeyInPath }
+        guard let key else {
+            throw .malformed("The key in the path must be one of 1 to \(IdempotencyKey.limit) ASCII characters.")
+        }
         return try await translatingErrors { () async throws(SessionError) in try await ask(session, key) }
     }
 }
@@ -374,11 +372,9 @@ extension NavigationHandler {
         _ id: String, _ request: HTTPRequest, isConfirmed: Bool = true
     ) async throws(SessionError) -> AuthorizedSession {
         if request.isBelowConsole { return try await sessionForOperator(id, request) }
-        guard let id = SessionID(id), let token = BearerToken(request.headers.only("Authorization")) else {
-            throw .unauthorized
-        }
-        if let live = try host.liveSession(id, token: token.text) { return live }
-        return try await host.session(id, token: token.text, isConfirmed: isConfirmed)
+        guard let id = SessionID(id), let token = request.headers.bearerToken else { throw .unauthorized }
+        if let live = try host.liveSession(id, token: token) { return live }
+        return try await host.session(id, token: token, isConfirmed: isConfirmed)
     }
 
     func session(_ request: HTTPRequest) async throws(Problem) -> AuthorizedSession {

@@ -95,7 +95,7 @@ public final class RequestChain: HTTPHandler {
 
         /// The method if it is one of the API's.
         var knownMethod: String? { method.flatMap { RequestChain.methods.contains($0) ? $0 : nil } }
-        var session: SessionID? { route?.session(in: path).flatMap { SessionID($0) } }
+        var session: SessionID? { route?.session(in: path) }
     }
 
     private static let methods: Set = ["GET", "HEAD", "POST", "DELETE", "OPTIONS"]

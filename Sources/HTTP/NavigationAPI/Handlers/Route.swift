@@ -1,11 +1,16 @@
 internal import ByteText
 internal import MicroHTTP
+internal import Sessions
 
 /// A path of the API, and the functions that answer its methods.
 struct Route: Sendable {
     typealias Action = @Sendable (NavigationHandler) -> (HTTPRequest) async throws(Problem) -> HTTPResponse
 
-    static let all = numbered(api + console)
+    static let all = (api + console).enumerated().map { number, route in
+        var route = route
+        route.number = number
+        return route
+    }
 
     /// `{…}` matches any one segment.
     private static let api = [
@@ -28,23 +33,15 @@ struct Route: Sendable {
         Route("v1/sessions/{id}/screens/{key}/content", .get(NavigationHandler.readContent)),
         Route("v1/sessions/{id}/history", .get(NavigationHandler.readHistory, query: .only(["limit", "before"]))),
         Route("v1/sessions/{id}/history/{version}", .get(NavigationHandler.readVersion)),
-        Route("client.js", .get(NavigationHandler.sendClientModule, query: .ignored)),
+        Route("client.js", .get({ _ in Document.clientModule.response(to:) }, query: .ignored)),
         Route("v1/apps", .get(NavigationHandler.listApps, query: .ignored)),
         Route("v1/apps/{name}", .get(NavigationHandler.describeApp, query: .ignored)),
         Route("livez", .get(NavigationHandler.reportLiveness, query: .ignored)),
         Route("readyz", .get(NavigationHandler.reportReadiness, query: .ignored)),
-        Route("openapi.yaml", .get(NavigationHandler.sendOpenAPI, query: .ignored)),
-        Route("problems", .get(NavigationHandler.sendProblems, query: .ignored)),
+        Route("openapi.yaml", .get({ _ in Document.openAPI.response(to:) }, query: .ignored)),
+        Route("problems", .get({ _ in Document.problems.response(to:) }, query: .ignored)),
         Route("problems/{name}", .get(NavigationHandler.sendProblem, query: .ignored)),
     ]
-
-    private static func numbered(_ routes: [Route]) -> [Route] {
-        routes.enumerated().map { number, route in
-            var route = route
-            route.number = number
-            return route
-        }
-    }
 
     /// A method that a path supports, and the function that answers it.
     struct Method: Sendable {
@@ -101,23 +98,21 @@ struct Route: Sendable {
     }
 
     /// The route of a path, if there is one.
-    static func of(_ segments: [String]) -> Route? { all.first { $0.matches(segments) } }
+    static func of(_ path: [String]) -> Route? {
+        all.first { $0.segments.count == path.count && $0.begins(with: path) }
+    }
 
-    private func matches(_ path: [String]) -> Bool {
-        guard path.count == segments.count else { return false }
-        return begins(with: path)
+    /// Whether a path of the API could begin with these segments.
+    static func hasPath(beginningWith path: [String]) -> Bool {
+        all.contains { $0.segments.count >= path.count && $0.begins(with: path) }
     }
 
     private func begins(with path: [String]) -> Bool {
-        guard path.count <= segments.count else { return false }
         for (segment, actual) in zip(segments, path) {
             guard segment.map({ $0 == actual }) ?? !actual.isEmpty else { return false }
         }
         return true
     }
-
-    /// Whether a path of the API could begin with these segments.
-    static func hasPath(beginningWith segments: [String]) -> Bool { all.contains { $0.begins(with: segments) } }
 
     /// - Returns: `nil` if the path does not support the method.
     func method(_ name: String) -> Method? {
@@ -125,8 +120,8 @@ struct Route: Sendable {
         return supported.first { $0.name == wanted }
     }
 
-    /// The session's id as the path contains it, which may be malformed.
-    func session(in path: [String]) -> String? { sessionPlace.map { path[$0] } }
+    /// The session that the path names; `nil` if it names none, or its id is malformed.
+    func session(in path: [String]) -> SessionID? { sessionPlace.flatMap { SessionID(path[$0]) } }
 }
 
 extension HTTPRequest {
@@ -135,4 +130,12 @@ extension HTTPRequest {
 
     /// The segment after `/v1/sessions/` or `/v1/apps/` in the path, or after `/console/api/sessions/`.
     var name: String { target.segments[isBelowConsole ? 3 : 2] }
+
+    /// The number that the path ends with; `nil` if it does not, or the number is written in another way than usual.
+    var lastNumber: Int? {
+        guard let text = target.segments.last, let number = Int(text), number > 0, String(number) == text else {
+            return nil
+        }
+        return number
+    }
 }

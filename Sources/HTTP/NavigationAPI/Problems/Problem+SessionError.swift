@@ -22,61 +22,60 @@ extension Problem {
             self.init(
                 401, "unauthorized", "No right to this session",
                 "Send Authorization: Bearer with the session's token, from the latest answer that contained one.")
-            self.headers.append("WWW-Authenticate", "Bearer")
         case .tokenReplaced:
             self.init(
                 401, "token-replaced", "The token was replaced",
                 "An event has given its client another token; send that one.")
-            self.headers.append("WWW-Authenticate", "Bearer")
         case .tokenRevoked:
             self.init(
                 401, "token-revoked", "The token was revoked", "The session goes on without this device; pair it again."
             )
-            self.headers.append("WWW-Authenticate", "Bearer")
         case .unknownSession:
             self.init(404, "unknown-session", "No such session", "It never existed, or is forgotten since it is over.")
         case .ended: self.init(410, "session-ended", "The session has ended", "Create another session.")
         case .expired: self.init(410, "session-expired", "The session has expired", "Create another session.")
         case .tooManyWaiting:
-            self.init(429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.")
-            self.headers.append("Retry-After", "1")
+            self.init(
+                429, "too-many-waiting", "Too many events are waiting", "Wait for the answers to earlier ones.",
+                retryAfter: 1)
         case .tooManyEvents(let rate, let seconds):
             self.init(
-                429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.")
-            self.headers.append("Retry-After", String(seconds))
+                429, "too-many-events", "Too many events", "Nothing has changed; wait as long as Retry-After says.",
+                retryAfter: seconds)
             self.headers.append(contentsOf: .rateLimit("events", rate: rate, remaining: 0, seconds: seconds))
         case .tooManyCodeRequests(let rate, let seconds):
             self.init(
-                429, "too-many-events", "Too many requests for a code", "Wait as long as Retry-After says.")
-            self.headers.append("Retry-After", String(seconds))
+                429, "too-many-events", "Too many requests for a code", "Wait as long as Retry-After says.",
+                retryAfter: seconds)
             self.headers.append(contentsOf: .rateLimit("codes", rate: rate, in: 60, remaining: 0, seconds: seconds))
         case .tooManyWatchers:
             self.init(
                 429, "too-many-watchers", "Too many watch the session",
-                "The session has as many streams and waiting requests as it may. Read it without “Prefer”.")
-            self.headers.append("Retry-After", "5")
+                "The session has as many streams and waiting requests as it may. Read it without “Prefer”.",
+                retryAfter: 5)
         case .noWatcherFree:
             self.init(
                 503, "too-many-watchers-in-all", "Too many watch sessions",
-                "The server has as many streams and waiting requests as it may. Read the session without “Prefer”.")
-            self.headers.append("Retry-After", "5")
+                "The server has as many streams and waiting requests as it may. Read the session without “Prefer”.",
+                retryAfter: 5)
         case .tooManySessions:
             self.init(
                 503, "too-many-sessions", "Too many sessions",
-                "The server has reached its limit on sessions; try again later.")
-            self.headers.append("Retry-After", "60")
+                "The server has reached its limit on sessions; try again later.", retryAfter: 60)
         case .deadlineExceeded(let slow):
-            self.init(504, "handler-deadline", "The app took too long", "Nothing has changed.")
-            self.details = ["app": slow.app, "limit": "\(slow.limit)"]
+            self.init(
+                504, "handler-deadline", "The app took too long", "Nothing has changed.",
+                details: ["app": slow.app, "limit": "\(slow.limit)"])
             self.details["coordinator"] = slow.coordinator
             self.details["call"] = slow.call
         case .notApplied(let reason):
-            self.init(503, "not-applied", "Not applied", "Nothing has changed; try again.")
-            self.details = ["cause": reason]
-            self.headers.append("Retry-After", "1")
+            self.init(
+                503, "not-applied", "Not applied", "Nothing has changed; try again.", retryAfter: 1,
+                details: ["cause": reason])
         case .storageFull:
-            self.init(503, "storage-full", "The storage is full", "Nothing has changed; try again when there is room.")
-            self.headers.append("Retry-After", "10")
+            self.init(
+                503, "storage-full", "The storage is full", "Nothing has changed; try again when there is room.",
+                retryAfter: 10)
         case .unknownVersion:
             self.init(404, "unknown-version", "No such version", "GET …/history lists the versions that are kept.")
         case .notForRole(let role):
@@ -85,8 +84,8 @@ extension Problem {
         case .unknownRole:
             self.init(
                 422, "unknown-role", "The device cannot get that role",
-                "The app does not declare it, or the device that has asked for the code may not give it.")
-            self.pointer = "/role"
+                "The app does not declare it, or the device that has asked for the code may not give it.",
+                pointer: "/role")
         case .unknownToken:
             self.init(404, "unknown-token", "No such token", "GET …/tokens lists the session's tokens.")
         case .lastToken:
@@ -101,13 +100,11 @@ extension Problem {
             self.init(
                 404, "unknown-code", "No such pairing code",
                 "The code is wrong, was used, or has expired. Ask for another one on the first device.")
-        case .tooManyTries(let seconds):
-            self = .tooManyTries(retryAfter: seconds)
+        case .tooManyTries(let seconds): self = .tooManyTries(retryAfter: seconds)
         case .tooManyCodes:
             self.init(
                 503, "too-many-codes", "Too many pairing codes",
-                "As many codes as may wait for their devices already do; try again later.")
-            self.headers.append("Retry-After", "10")
+                "As many codes as may wait for their devices already do; try again later.", retryAfter: 10)
         case .keyReused:
             self.init(
                 422, "key-reused", "Idempotency-Key used before",
@@ -129,9 +126,7 @@ extension Problem {
                 """
                 The stored data of this session is damaged and stays as it is; nothing has changed. Only the server's \
                 operator can remove it, with “sessions purge”.
-                """)
-            self.headers.append("Retry-After", "60")
-            self.details = ["cause": reason]
+                """, retryAfter: 60, details: ["cause": reason])
         case .stale(let state):
             self.init(412, "version-mismatch", "The session has another version", "“state” is the current state.")
             self.app = state.identity.app
@@ -144,9 +139,7 @@ extension Problem {
                 """
                 It is unknown whether the request was carried out: read the session, or repeat the request with the \
                 same Idempotency-Key.
-                """)
-            self.details = ["cause": reason]
-            self.headers.append("Retry-After", "1")
+                """, retryAfter: 1, details: ["cause": reason])
         case .incompatible:
             self.init(
                 409, "session-incompatible", "The session is of another version of its app",
@@ -160,8 +153,7 @@ extension Problem {
                 """
                 A newer version of the app has saved the session, and this server may not change it. Try again when a \
                 server with that version is back.
-                """)
-            self.headers.append("Retry-After", "60")
+                """, retryAfter: 60)
         case .cannotLaunch(let error, let app):
             self.init(error)
             self.details["app"] = app
@@ -201,8 +193,8 @@ extension Problem {
                 409, "answer-first", "The alert comes first",
                 "The event was not carried out. Answer the alert of “state”, then post the event again.")
         case .unknownEvent:
-            self.init(422, "unknown-event", "Unknown event", "GET /v1/apps/{app} lists the app's events.")
-            self.pointer = "/type"
+            self.init(
+                422, "unknown-event", "Unknown event", "GET /v1/apps/{app} lists the app's events.", pointer: "/type")
         case .signalNotAccepted:
             self.init(
                 409, "signal-not-accepted", "Signal not accepted now",
@@ -213,13 +205,13 @@ extension Problem {
                 "\(names.map { "“\($0)”" }.joined(separator: ", ")) of the session refuses this signal.")
         case .unknownSignal:
             self.init(
-                422, "unknown-signal", "Unknown signal", "GET /v1/apps/{app} lists the signals that the app accepts.")
-            self.pointer = "/type"
+                422, "unknown-signal", "Unknown signal", "GET /v1/apps/{app} lists the signals that the app accepts.",
+                pointer: "/type")
         case .invalidEvent(let event):
             let first = event.faults.first.map { "The value at \($0.pointer) \($0.reason)." } ?? ""
             let others = event.faults.count > 1 ? " “errors” lists \(event.faults.count) faults." : ""
-            self.init(422, "invalid-event", "The event does not fit", first + others)
-            self.pointer = event.faults.first?.pointer
+            self.init(
+                422, "invalid-event", "The event does not fit", first + others, pointer: event.faults.first?.pointer)
             self.errors = event.faults
         case .staleScreen:
             self.init(
@@ -236,24 +228,16 @@ extension Problem {
         case .overloaded(let seconds):
             self.init(
                 429, "overloaded", "Try again later",
-                "The app does not accept this now. Wait as long as Retry-After says; nothing has changed.")
-            self.headers.append("Retry-After", String(seconds))
+                "The app does not accept this now. Wait as long as Retry-After says; nothing has changed.",
+                retryAfter: seconds)
         case .stackLimit(let name):
-            self.init(
-                409, "stack-limit", "The stack is full",
-                "“\(name)” asked for more than \(NavigationState.stackLimit) screens on one stack.")
+            self = .fullStack("“\(name)” asked for more than \(NavigationState.stackLimit) screens on one stack.")
         case .depthLimit(let name):
-            self.init(
-                409, "stack-limit", "The stack is full",
-                "“\(name)” asked for more than \(NavigationState.depthLimit) flows over each other.")
+            self = .fullStack("“\(name)” asked for more than \(NavigationState.depthLimit) flows over each other.")
         case .nestingLimit(let name):
-            self.init(
-                409, "stack-limit", "The stack is full",
-                "“\(name)” asked for a screen more than \(NavigationState.nestingLimit) screens deep in tabs.")
-        case .linkLimit:
-            self.init(
-                409, "stack-limit", "The stack is full",
-                "The link takes more than \(TransitionRun.stepLimit) steps.")
+            let limit = NavigationState.nestingLimit
+            self = .fullStack("“\(name)” asked for a screen more than \(limit) screens deep in tabs.")
+        case .linkLimit: self = .fullStack("The link takes more than \(TransitionRun.stepLimit) steps.")
         case .workLimit(let name):
             self.init(
                 409, "state-limit", "The session is too large",
@@ -266,8 +250,8 @@ extension Problem {
         case .handlerFailed(let name, let call, let error):
             self.init(
                 500, "handler-failed", "The app failed",
-                "“\(name)”: \(call) threw an error; the server's log contains it.")
-            self.details = ["coordinator": name, "call": call, "error": "\(error)"]
+                "“\(name)”: \(call) threw an error; the server's log contains it.",
+                details: ["coordinator": name, "call": call, "error": "\(error)"])
         case .impossibleRequest(let name, let request, let reason):
             self.init(500, "impossible-request", "The app failed", "“\(name)” asked for \(request): \(reason).")
             self.details = ["coordinator": name, "cause": self.detail]
@@ -277,9 +261,14 @@ extension Problem {
                 "The transition does not end; “\(name)” was the last coordinator that was called.")
             self.details = ["coordinator": name, "cause": self.detail]
         case .invariantViolated(let violation):
-            self.init(500, "invariant-violated", "The app failed", violation.explanation)
-            self.details = ["cause": violation.explanation]
+            self.init(
+                500, "invariant-violated", "The app failed", violation.explanation,
+                details: ["cause": violation.explanation])
         }
+    }
+
+    private static func fullStack(_ detail: String) -> Problem {
+        Problem(409, "stack-limit", "The stack is full", detail)
     }
 }
 

@@ -42,8 +42,16 @@ struct Problem: Error {
 
     private var storage: Storage
 
-    init(_ status: Int, _ name: String, _ title: String, _ detail: String) {
-        storage = .content(Content(status: status, name: name, title: title, detail: detail))
+    /// - Parameter seconds: after which the client may try again, if that helps.
+    init(
+        _ status: Int, _ name: String, _ title: String, _ detail: String, pointer: String? = nil,
+        retryAfter seconds: Int? = nil, details: [String: String] = [:]
+    ) {
+        storage = .content(
+            Content(status: status, name: name, title: title, detail: detail, pointer: pointer, details: details))
+        if let seconds { self.headers.append("Retry-After", String(seconds)) }
+        // RFC 9110, section 15.5.2, demands it.
+        if status == 401 { self.headers.append("WWW-Authenticate", "Bearer") }
     }
 
     private var content: Content {
@@ -110,7 +118,7 @@ struct Translation: Sendable {
         let app = apps.first { $0.name == problem.app } ?? apps.first
         guard let words = app?.words else { return nil }
         self.words = words
-        let accepted = AcceptLanguage.languages(headers)
+        let accepted = headers.languages
         languages = accepted.isEmpty ? [problem.locale].compactMap(\.self) : accepted
     }
 
@@ -127,12 +135,11 @@ extension Problem: JSONWritable {
             writer.member("requestId", ifAny: self.request?.text)
             writer.member("pointer", ifAny: self.pointer)
             if !self.errors.isEmpty {
-                writer.name("errors")
-                let translation = self.translation
-                writer.array { writer in for fault in self.errors { writer.fault(fault, translation) } }
+                writer.member("errors", objects: self.errors) { $0.fault($1, self.translation) }
             }
             writer.member("events", ifAny: self.events)
-            writer.member("state", ifAny: self.state.map { StateBody($0, includesControls: self.includesControls) })
+            writer.member(
+                "state", ifAny: self.state.map { StateBody(state: $0, includesControls: self.includesControls) })
         }
     }
 }
@@ -144,12 +151,9 @@ extension PayloadFault {
 extension JSONWriter {
     fileprivate mutating func fault(_ fault: PayloadFault, _ translation: Translation?) {
         let translated = translation?.text(.fault(fault.code, bound: fault.bound))?.text
-        object { writer in
-            writer.member("pointer", fault.pointer)
-            writer.member("code", fault.code.rawValue)
-            writer.member(
-                "detail", translated ?? "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
-        }
+        member("pointer", fault.pointer)
+        member("code", fault.code.rawValue)
+        member("detail", translated ?? "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
     }
 }
 
@@ -160,9 +164,6 @@ extension Problem {
     static let notCarriedOut = Problem(
         404, "not-carried-out", "Not carried out",
         "Nothing was carried out under this Idempotency-Key. DELETE the same path, so that nothing will be.")
-    static let malformedKeyInPath = Problem(
-        400, "invalid-request", "Malformed request",
-        "The key in the path must be one of 1 to \(IdempotencyKey.limit) ASCII characters.")
     static let notJSONType = Problem(
         415, "not-json-type", "The body's type is not JSON",
         "Send Content-Type: application/json with the body; curl --json does.")
@@ -172,33 +173,30 @@ extension Problem {
     )
     .with { $0.headers.append("Accept-Encoding", "identity") }
     static let draining = Problem(
-        503, "draining", "The server is stopping", "Try another server, or this one again when it has restarted."
-    )
-    .with { $0.headers.append("Retry-After", "1") }
+        503, "draining", "The server is stopping", "Try another server, or this one again when it has restarted.",
+        retryAfter: 1)
 
     static func storeUnavailable(_ reason: String) -> Problem {
         Problem(
-            503, "store-unavailable", "The store is not available", "Nothing can be committed now: \(reason)."
-        )
-        .with {
-            $0.headers.append("Retry-After", "1")
-            $0.details = ["cause": reason]
-        }
+            503, "store-unavailable", "The store is not available", "Nothing can be committed now: \(reason).",
+            retryAfter: 1, details: ["cause": reason])
     }
 
     static func tooManyCreations(retryAfter seconds: Int) -> Problem {
         Problem(
-            429, "too-many-creations", "Too many sessions from one address", "Wait as long as Retry-After says."
-        )
-        .with { $0.headers.append("Retry-After", String(seconds)) }
+            429, "too-many-creations", "Too many sessions from one address", "Wait as long as Retry-After says.",
+            retryAfter: seconds)
     }
 
-    static func tooManyTries(retryAfter seconds: Int) -> Problem {
+    /// - Parameters:
+    ///   - title: what was tried: codes or tokens.
+    ///   - subject: one of them.
+    static func tooManyTries(
+        _ title: String = "Too many pairing codes were tried", of subject: String = "code", retryAfter seconds: Int
+    ) -> Problem {
         Problem(
-            429, "too-many-tries", "Too many pairing codes were tried",
-            "The code was not looked at. Wait as long as Retry-After says."
-        )
-        .with { $0.headers.append("Retry-After", String(seconds)) }
+            429, "too-many-tries", title, "The \(subject) was not looked at. Wait as long as Retry-After says.",
+            retryAfter: seconds)
     }
 
     static func methodNotAllowed(_ allowed: [String]) -> Problem {
@@ -207,13 +205,12 @@ extension Problem {
             .with { $0.headers.append("Allow", list) }
     }
 
-    static func invalidRequestHeader(_ name: String, _ form: String) -> Problem {
-        Problem(400, "invalid-request", "Malformed request", "\(name) must be \(form).")
+    static func malformed(_ detail: String, pointer: String? = nil) -> Problem {
+        Problem(400, "invalid-request", "Malformed request", detail, pointer: pointer)
     }
 
     static func invalidRequest(_ pointer: String, _ reason: String) -> Problem {
-        let place = pointer.isEmpty ? "The body" : "The value at \(pointer)"
-        return Problem(400, "invalid-request", "Malformed request", "\(place) \(reason).").with { $0.pointer = pointer }
+        malformed("\(pointer.isEmpty ? "The body" : "The value at \(pointer)") \(reason).", pointer: pointer)
     }
 
     init(_ error: JSONSyntaxError) {
@@ -227,15 +224,14 @@ extension Problem {
                 400, "invalid-target", "Malformed target",
                 "Dot segments, encoded slashes, NUL and bytes that are not UTF-8 are refused.")
         case .lengthRequired:
-            self.init(
-                411, "length-required", "Length required", "Send the body with Content-Length, not in chunks.")
+            self.init(411, "length-required", "Length required", "Send the body with Content-Length, not in chunks.")
         case .contentTooLarge(let limit):
             self.init(413, "content-too-large", "Body too large", "A body may have at most \(limit) bytes.")
         case .tooManyBytes:
             self.init(
                 503, "too-many-bytes", "Too many bytes under way",
-                "The server receives as much as it may, or as it may from one address. Nothing has changed; try again.")
-            self.headers.append("Retry-After", "2")
+                "The server receives as much as it may, or as it may from one address. Nothing has changed; try again.",
+                retryAfter: 2)
         case .expectationFailed:
             self.init(
                 417, "expectation-failed", "Unknown expectation", "The only known value of Expect is 100-continue.")
@@ -279,7 +275,7 @@ public struct ServerFailure: Sendable {
         self.status = problem.status
         self.problem = problem.name
         self.request = request
-        self.session = target.flatMap { Route.of($0.segments)?.session(in: $0.segments) }.flatMap { SessionID($0) }
+        self.session = target.flatMap { Route.of($0.segments)?.session(in: $0.segments) }
         self.details = problem.details.isEmpty ? ["cause": problem.title] : problem.details
     }
 }

@@ -3,28 +3,37 @@ internal import MicroHTTP
 internal import Sessions
 internal import Sodium
 
-/// The token of `Authorization: Bearer …` (RFC 6750, section 2.1).
-struct BearerToken {
-    let text: String
-
-    /// - Parameter field: the value of `Authorization`; `nil` unless there is exactly one such field.
-    /// - Returns: `nil` unless the scheme is `Bearer`.
-    init?(_ field: String?) {
-        guard var field else { return nil }
-        let token = field.withUTF8 { bytes -> String? in
-            let start = BearerToken.scheme.utf8CodeUnitCount
+extension HTTPHeaders {
+    /// The token of `Authorization: Bearer …` (RFC 6750, section 2.1); `nil` unless there is exactly one such field, with
+    /// that scheme.
+    var bearerToken: String? {
+        guard var field = only("Authorization") else { return nil }
+        return field.withUTF8 { bytes in
+            let scheme: StaticString = "bearer "
+            let start = scheme.utf8CodeUnitCount
             guard bytes.count > start else { return nil }
             // The scheme consists of letters, whose two cases differ in one bit, and a space, which has that bit set.
-            for index in 0..<start where bytes[index] | 0x20 != BearerToken.scheme.utf8Start[index] { return nil }
+            for index in 0..<start where bytes[index] | 0x20 != scheme.utf8Start[index] { return nil }
             // RFC 9110, section 11.6.2, allows several spaces.
             let first = bytes[start...].firstIndex { $0 != UInt8(ascii: " ") } ?? bytes.count
             return String(decoding: bytes[first...], as: UTF8.self)
         }
-        guard let token else { return nil }
-        self.text = token
     }
+}
 
-    private static let scheme: StaticString = "bearer "
+extension [String] {
+    /// The items of fields that are lists (RFC 9110, section 5.6.1).
+    fileprivate var items: some Sequence<Substring> { lazy.flatMap { $0.parts(at: ",") }.map(\.trimmed) }
+
+    /// What a client accepts, and how much it likes each: from 0 to 1 (section 12.4.2).
+    fileprivate var weightedItems: [(name: Substring, weight: Double)] {
+        items.map { item in
+            let parts = item.parts(at: ";")
+            let parameters = parts.dropFirst().compactMap { $0.cut(at: "=") }
+            let weight = parameters.first { $0.before.trimmed.isSame(as: "q") }
+            return (parts[0].trimmed, weight.map { Double($0.after.trimmed) ?? 0 } ?? 1)
+        }
+    }
 }
 
 /// The keys of those who are no clients of a session: other systems, and operators.
@@ -101,36 +110,29 @@ enum EntityTag {
     /// proxies that compress make it weak.
     static func condition(_ fields: [String]) throws(Problem) -> VersionCondition? {
         guard !fields.isEmpty else { return nil }
+        if fields == ["*"] { return .any }
         var versions: Set<VersionTag> = []
-        for field in fields {
-            for item in field.parts(at: ",") {
-                let trimmed = item.trimmed
-                if trimmed == "*" && fields.count == 1 && field == "*" { return .any }
-                let item = uncompressed(trimmed.begins(with: "W/") ? Substring(trimmed.utf8.dropFirst(2)) : trimmed)
-                guard let inside = item.inside("\"", "\"") else {
-                    throw .invalidRequestHeader("If-Match", "* or a list of entity tags in quotes")
-                }
-                // Tags are compared as texts: "01" is not the tag of version 1.
-                if let (tag, drawing) = version(inside), item == text(tag, drawing: drawing) {
-                    versions.insert(VersionTag(tag.version, generation: tag.generation))
-                }
+        for item in fields.items {
+            let item = uncompressed(item.begins(with: "W/") ? Substring(item.utf8.dropFirst(2)) : item)
+            guard let inside = item.inside("\"", "\"") else {
+                throw .malformed("If-Match must be * or a list of entity tags in quotes.")
+            }
+            // Tags are compared as texts: "01" is not the tag of version 1.
+            if let (tag, drawing) = version(inside), item == text(tag, drawing: drawing) {
+                versions.insert(VersionTag(tag.version, generation: tag.generation))
             }
         }
         return .oneOf(versions)
     }
 
     /// Whether a field lists exactly this tag.
-    static func has(_ fields: [String], _ tag: String) -> Bool {
-        fields.contains { field in field.parts(at: ",").contains { $0.trimmed == tag } }
-    }
+    static func has(_ fields: [String], _ tag: String) -> Bool { fields.items.contains { $0 == tag } }
 
     /// Whether an `If-None-Match` contains the tag, by the weak comparison (section 13.1.2).
     static func matches(_ fields: [String], _ tag: String) -> Bool {
-        fields.contains { field in
-            field.parts(at: ",").contains { item in
-                let item = uncompressed(item.trimmed)
-                return item == "*" || item == tag || item == "W/\(tag)"
-            }
+        fields.items.contains { item in
+            let item = uncompressed(item)
+            return item == "*" || item == tag || item == "W/\(tag)"
         }
     }
 }
@@ -145,74 +147,43 @@ enum Preference {
     /// - Parameter fields: the values of `Prefer`.
     /// - Returns: `nil` if there is none, or it has no number.
     static func wait(_ fields: [String], atMost longestWait: Int) -> Int? {
-        for field in fields {
-            for preference in field.parts(at: ",") {
-                let parts = preference.parts(at: ";")[0].parts(at: "=", limit: 2)
-                guard parts[0].trimmed.isSame(as: "wait") else { continue }
-                guard parts.count == 2 else { return nil }
-                var value = parts[1].trimmed
-                value = value.inside("\"", "\"") ?? value
-                guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-                return min(Int(value) ?? longestWait, longestWait)
-            }
+        for preference in fields.items {
+            let parts = preference.parts(at: ";")[0].parts(at: "=", limit: 2)
+            guard parts[0].trimmed.isSame(as: "wait") else { continue }
+            guard parts.count == 2 else { return nil }
+            var value = parts[1].trimmed
+            value = value.inside("\"", "\"") ?? value
+            guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return min(Int(value) ?? longestWait, longestWait)
         }
         return nil
     }
 }
 
-/// The codings that a client understands (RFC 9110, section 12.5.3).
-enum AcceptEncoding {
-    /// Whether the client accepts gzip, and does not prefer an answer that is not compressed.
-    static func prefersGzip(_ fields: [String]) -> Bool {
+// What a client understands.
+extension HTTPHeaders {
+    /// Whether the client accepts gzip, and does not prefer an answer that is not compressed (RFC 9110, section 12.5.3).
+    var prefersGzip: Bool {
         var gzip: Double?, identity: Double?, others: Double?
-        for field in fields {
-            for item in field.parts(at: ",") {
-                let parts = item.parts(at: ";")
-                let (coding, quality) = (parts[0].trimmed, quality(parts.dropFirst()))
-                // The older name means the same (section 8.4.1.3).
-                if coding.isSame(as: "gzip") || coding.isSame(as: "x-gzip") {
-                    gzip = max(gzip ?? 0, quality)
-                } else if coding.isSame(as: "identity") {
-                    identity = quality
-                } else if coding == "*" {
-                    others = quality
-                }
+        for (coding, weight) in values("Accept-Encoding").weightedItems {
+            // The older name means the same (section 8.4.1.3).
+            if coding.isSame(as: "gzip") || coding.isSame(as: "x-gzip") {
+                gzip = max(gzip ?? 0, weight)
+            } else if coding.isSame(as: "identity") {
+                identity = weight
+            } else if coding == "*" {
+                others = weight
             }
         }
         let wish = gzip ?? others ?? 0
         return wish > 0 && wish >= identity ?? 0
     }
 
-    private static func quality(_ parameters: ArraySlice<Substring>) -> Double {
-        for parameter in parameters {
-            guard let (name, value) = parameter.cut(at: "="), name.trimmed.isSame(as: "q") else { continue }
-            return Double(value.trimmed) ?? 0
-        }
-        return 1
-    }
-}
-
-/// The languages that a user understands (RFC 9110, section 12.5.4).
-enum AcceptLanguage {
-    /// Users name a few.
-    private static let limit = 16
-
-    /// The languages' ranges, the best one first; none if the client names none.
-    static func languages(_ headers: HTTPHeaders) -> [String] {
-        var ranges: [(text: String, quality: Double)] = []
-        for field in headers.values("Accept-Language") {
-            for item in field.parts(at: ",") where ranges.count < limit {
-                let parts = item.parts(at: ";")
-                var quality = 1.0
-                for parameter in parts.dropFirst() where parameter.trimmed.begins(with: "q=") {
-                    quality = Double(parameter.trimmed.dropFirst(2)) ?? 0
-                }
-                // Equal ones stay in their order.
-                let place = ranges.firstIndex { $0.quality < quality } ?? ranges.endIndex
-                if quality > 0 { ranges.insert((String(parts[0].trimmed), quality), at: place) }
-            }
-        }
-        return ranges.map(\.text)
+    /// The ranges of the user's languages (section 12.5.4), the best one first; none if the client names none.
+    var languages: [String] {
+        // Users name a few. Equal ones stay in their order.
+        let ranges = values("Accept-Language").weightedItems.filter { $0.weight > 0 }.prefix(16)
+        return ranges.sorted { $0.weight > $1.weight }.map { String($0.name) }
     }
 }
 
@@ -230,11 +201,10 @@ struct IdempotencyKey {
     init?(_ headers: HTTPHeaders) throws(Problem) {
         let fields = headers.values("Idempotency-Key")
         guard let field = fields.first else { return nil }
-        guard fields.count == 1, let text = IdempotencyKey.text(of: field),
-            (1...IdempotencyKey.limit).contains(text.utf8.count)
-        else {
-            throw .invalidRequestHeader(
-                "Idempotency-Key", "one string of 1 to \(IdempotencyKey.limit) ASCII characters, in quotes or bare")
+        let limit = IdempotencyKey.limit
+        guard fields.count == 1, let text = IdempotencyKey.text(of: field), (1...limit).contains(text.utf8.count) else {
+            throw .malformed(
+                "Idempotency-Key must be one string of 1 to \(limit) ASCII characters, in quotes or bare.")
         }
         self.text = text
     }
@@ -283,12 +253,12 @@ extension IdempotentRequest {
     init?(_ request: HTTPRequest, _ body: RequestBody, leastCharacters: Int = 1) throws(Problem) {
         guard let key = try IdempotencyKey(request.headers) else { return nil }
         guard key.text.utf8.count >= leastCharacters else {
-            throw .invalidRequestHeader(
-                "Idempotency-Key", "at least \(leastCharacters) random characters where a session is created")
+            throw .malformed(
+                "Idempotency-Key must be at least \(leastCharacters) random characters where a session is created.")
         }
         let includesControls = try request.includesControls()
         self.init(key: key.text, request: body.canonicalBytes) { applied in
-            StateBody(applied.state, transition: applied.transition, includesControls: includesControls).bytes
+            StateBody(state: applied.state, transition: applied.transition, includesControls: includesControls).bytes
         }
     }
 }

@@ -51,12 +51,40 @@ struct RequestBody {
         return text
     }
 
+    func requiredString(_ name: String) throws(Problem) -> String {
+        guard let text = try string(name) else { throw .invalidRequest("", "lacks “\(name)”") }
+        return text
+    }
+
     func positiveInteger(_ name: String) throws(Problem) -> Int? {
         guard let value = self[name] else { return nil }
         guard let number = value.integer, number > 0 else {
             throw .invalidRequest("/\(name)", "must be an integer from 1")
         }
         return number
+    }
+
+    /// The client's description of itself; `nil` if there is none.
+    var client: ClientInfo? {
+        get throws(Problem) {
+            guard let json = self["client"] else { return nil }
+            do {
+                return try ClientInfo(json)
+            } catch {
+                throw .invalidRequest("/client\(error.pointer)", error.reason)
+            }
+        }
+    }
+
+    /// What a user calls another device; `nil` if it has no name.
+    var label: String? {
+        get throws(Problem) {
+            let label = try string("label")
+            guard label.map(AccessToken.isLabel) ?? true else {
+                throw .invalidRequest("/label", "must have 1 to 64 characters, none of them a control character")
+            }
+            return label
+        }
     }
 
     /// Equal for all bodies with the same meaning: the order of members, white space, the spelling of numbers and
@@ -91,8 +119,7 @@ enum CreationRequest {
 
     init(_ body: RequestBody) throws(Problem) {
         let session = SessionRequest(
-            app: try body.string("app"), link: try body.string("link"),
-            client: try body.client)
+            app: try body.string("app"), link: try body.string("link"), client: try body.client)
         let version = try body.positiveInteger("version")
         guard let origin = try body.string("forkOf") else {
             guard version == nil else { throw .invalidRequest("", "has a “version” without “forkOf”") }
@@ -104,50 +131,16 @@ enum CreationRequest {
         }
         self = .fork(of: origin, version: version)
     }
-
-}
-
-extension RequestBody {
-    /// The client's description of itself; `nil` if there is none.
-    var client: ClientInfo? {
-        get throws(Problem) {
-            guard let json = self["client"] else { return nil }
-            do {
-                return try ClientInfo(json)
-            } catch {
-                throw .invalidRequest("/client\(error.pointer)", error.reason)
-            }
-        }
-    }
-}
-
-/// What `POST /v1/sessions/{id}/pairings` and `POST /v1/pairings` say about the other device.
-enum PairingRequest {
-    static let members = ["label", "role"]
-    static let membersWithCode = ["code", "label", "role", "client"]
-
-    static func label(_ body: RequestBody) throws(Problem) -> String? {
-        let label = try body.string("label")
-        guard label.map(AccessToken.isLabel) ?? true else {
-            throw .invalidRequest("/label", "must have 1 to 64 characters, none of them a control character")
-        }
-        return label
-    }
-
-    static func code(_ body: RequestBody) throws(Problem) -> String {
-        guard let code = try body.string("code") else { throw .invalidRequest("", "lacks “code”") }
-        return code
-    }
 }
 
 extension PostedEvent {
     static let members = ["type", "payload", "screen"]
-    static let membersOfSignal = ["type", "payload"]
 
     /// - Parameter body: of an event, or of a signal.
     init(_ body: RequestBody, from address: ClientAddress? = nil) throws(Problem) {
-        guard let type = try body.string("type") else { throw .invalidRequest("", "lacks “type”") }
-        self.init(type, payload: body["payload"], screen: try body.string("screen"), address: address)
+        self.init(
+            try body.requiredString("type"), payload: body["payload"], screen: try body.string("screen"),
+            address: address)
     }
 }
 
@@ -171,7 +164,7 @@ enum AcceptedQuery: Sendable {
         for (index, item) in query.enumerated() {
             guard names.contains(item.name) else { throw .unknownParameter(item.name, known: names) }
             guard !query[..<index].contains(where: { $0.name == item.name }) else {
-                throw .malformedParameter("\(item.name) must be given once.")
+                throw .malformed("\(item.name) must be given once.")
             }
         }
     }
@@ -179,6 +172,8 @@ enum AcceptedQuery: Sendable {
 
 /// The values of query parameters; `nil` where the query does not have the parameter.
 extension HTTPRequest {
+    func parameter(_ name: String) -> String? { target.query.first { $0.name == name }?.value }
+
     func flag(_ name: String) throws(Problem) -> Bool? {
         try parameter(name, "true or false") { Bool($0) }
     }
@@ -198,9 +193,11 @@ extension HTTPRequest {
     /// - Parameters:
     ///   - form: what the value must be.
     ///   - parse: returns `nil` for a value of another form.
-    func parameter<Value>(_ name: String, _ form: String, parse: (String) -> Value?) throws(Problem) -> Value? {
-        guard let item = target.query.first(where: { $0.name == name }) else { return nil }
-        guard let value = parse(item.value) else { throw .malformedParameter("\(name) must be \(form).") }
+    private func parameter<Value>(
+        _ name: String, _ form: String, parse: (String) -> Value?
+    ) throws(Problem) -> Value? {
+        guard let text = parameter(name) else { return nil }
+        guard let value = parse(text) else { throw .malformed("\(name) must be \(form).") }
         return value
     }
 }
@@ -213,11 +210,7 @@ extension Problem {
             && name.utf8.allSatisfy { $0.isASCIIAlphanumeric || "_.-".utf8.contains($0) }
         let subject = isPlain ? "The query parameter “\(name)”" : "A query parameter"
         let list = known.isEmpty ? "none" : known.joined(separator: ", ")
-        return malformedParameter("\(subject) is unknown; this request takes \(list).")
-    }
-
-    static func malformedParameter(_ detail: String) -> Problem {
-        Problem(400, "invalid-request", "Malformed request", detail)
+        return malformed("\(subject) is unknown; this request takes \(list).")
     }
 }
 

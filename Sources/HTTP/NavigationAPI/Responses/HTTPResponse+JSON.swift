@@ -70,7 +70,7 @@ extension HTTPResponse {
             return result
         }
         guard body.count >= HTTPResponse.leastCompressed,
-            AcceptEncoding.prefersGzip(request.headers.values("Accept-Encoding")),
+            request.headers.prefersGzip,
             headers["Cache-Control"]?.ends(with: "no-transform") != true,
             // Not on the connection's thread, which other connections wait for.
             let smaller = await Task.detached(operation: { Gzip.compress(body) }).value, smaller.count < body.count

@@ -33,8 +33,7 @@ struct CoordinatorsBody: JSONWritable {
             writer.member("name", coordinator.name)
             writer.member("screens", ifAny: screens[coordinator.id]?.map(\.key))
             if let pending = pending[coordinator.id] {
-                writer.name("pending")
-                writer.array { writer in for work in pending { writer.object { $0.work(work) } } }
+                writer.member("pending", objects: pending) { $0.work($1) }
             }
             if let children = children[coordinator.id] {
                 writer.name("children")
@@ -60,82 +59,22 @@ extension JSONWriter {
 struct AppsBody: JSONWritable {
     let apps: [App]
 
-    init(_ apps: [App]) {
-        self.apps = apps
-    }
-
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("defaultApp", ifAny: apps.first?.name)
-            writer.name("apps")
-            writer.array { writer in
-                for app in apps { writer.object { $0.member("name", app.name) } }
-            }
-        }
-    }
-}
-
-struct HealthBody: JSONWritable {
-    let status: String
-    var store: String?
-    var remarks: [String] = []
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("status", status)
-            writer.member("store", ifAny: store)
-            if !remarks.isEmpty { writer.member("remarks", remarks) }
+            writer.member("apps", objects: apps) { writer, app in writer.member("name", app.name) }
         }
     }
 }
 
 /// A pairing code, for the user to type on the other device.
 struct PairingBody: JSONWritable {
-    private let pairing: OpenPairing
-
-    init(_ pairing: OpenPairing) {
-        self.pairing = pairing
-    }
+    let pairing: OpenPairing
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("code", pairing.code.text)
             writer.member("expiresAt", Timestamp.text(of: pairing.expiresAt))
-        }
-    }
-}
-
-/// A session's tokens, with what tells its user which device has each.
-struct TokensBody: JSONWritable {
-    private let tokens: [AccessToken]
-    private let devices: [Device]
-    private let own: Int
-
-    /// - Parameters:
-    ///   - devices: those that have the tokens, in the same order.
-    ///   - own: the number of the token that the request has.
-    init(_ tokens: [AccessToken], of devices: [Device], own: Int) {
-        self.tokens = tokens
-        self.devices = devices
-        self.own = own
-    }
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.name("tokens")
-            writer.array { writer in
-                for (token, device) in zip(tokens, devices) {
-                    writer.object { writer in
-                        writer.member("number", token.number)
-                        writer.member("label", ifAny: token.label)
-                        writer.member("role", ifAny: device.role?.name)
-                        writer.member("createdAt", Timestamp.text(of: token.createdAt))
-                        writer.member("lastUsedAt", Timestamp.text(of: token.usedAt))
-                        writer.member("firstVersion", token.firstVersion)
-                        writer.member("isOwn", ifAny: token.number == own ? true : nil)
-                    }
-                }
-            }
         }
     }
 }
@@ -165,23 +104,13 @@ struct HistoryBody: JSONWritable {
     /// How many bytes of a screen's parameters the list contains; larger ones are only in the version itself.
     static let paramsLimit = 2048
 
-    private let entries: ArraySlice<HistoryEntry>
-    private let continues: Bool
-    private let page: HistoryPage
-    private let id: SessionID
-    private let basePath: String
-
-    /// - Parameter continues: whether there are older versions than these.
-    init(
-        _ entries: ArraySlice<HistoryEntry>, _ continues: Bool, page: HistoryPage, of id: SessionID,
-        below basePath: String
-    ) {
-        self.entries = entries
-        self.continues = continues
-        self.page = page
-        self.id = id
-        self.basePath = basePath
-    }
+    let entries: ArraySlice<HistoryEntry>
+    /// Whether there are older versions than these.
+    let continues: Bool
+    let page: HistoryPage
+    let session: SessionID
+    /// What the session's path begins with.
+    let basePath: String
 
     func write(to writer: inout JSONWriter) {
         writer.object { writer in
@@ -194,7 +123,7 @@ struct HistoryBody: JSONWritable {
                 }
             }
             guard written < entries.count || continues, let last = entries.prefix(written).last else { return }
-            let path = "\(basePath)/v1/sessions/\(id.text)/history"
+            let path = "\(basePath)/v1/sessions/\(session.text)/history"
             writer.member("next", "\(path)?limit=\(page.limit)&before=\(last.version)")
         }
     }

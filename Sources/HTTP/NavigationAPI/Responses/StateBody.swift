@@ -7,30 +7,13 @@ internal import Sessions
 /// A session's state as clients read it (`NavigationState` in `openapi.yaml`). Members without a value are left out,
 /// never `null`.
 struct StateBody: JSONWritable {
-    private let state: SessionState
-    private let transition: Transition?
+    let state: SessionState
+    var transition: Transition?
     /// A transition that consists of several, instead of `transition`.
-    private var joined: JSON?
-    private let token: SessionToken?
-    private let pairing: OpenPairing?
-    private let includesControls: Bool
-
-    init(
-        _ state: SessionState, transition: Transition? = nil, token: SessionToken? = nil, pairing: OpenPairing? = nil,
-        includesControls: Bool = false
-    ) {
-        self.state = state
-        self.transition = transition
-        self.token = token
-        self.pairing = pairing
-        self.includesControls = includesControls
-    }
-
-    init(_ event: SettledEvent, of outcome: Outcome, includesControls: Bool) {
-        self.init(
-            event.state, token: outcome.token, pairing: outcome.pairing, includesControls: includesControls)
-        joined = event.transition
-    }
+    var joined: JSON?
+    var token: SessionToken?
+    var pairing: OpenPairing?
+    var includesControls = false
 
     func write(to writer: inout JSONWriter) {
         let navigation = state.navigation
@@ -50,146 +33,115 @@ struct StateBody: JSONWritable {
             }
             writer.member("stack", navigation.stack)
             if !navigation.presented.isEmpty {
-                writer.name("presented")
-                writer.array { writer in
-                    for (position, flow) in navigation.presented.enumerated() {
-                        writer.flow(flow, asks: navigation.asks(beforeDismissing: position))
-                    }
+                writer.member("presented", objects: navigation.presented.enumerated()) { writer, entry in
+                    writer.flow(entry.element, asks: navigation.asks(beforeDismissing: entry.offset))
                 }
             }
             if let alert = navigation.alert {
                 writer.name("alert")
-                writer.alert(alert, of: navigation)
+                writer.object { $0.alert(alert, of: navigation) }
             }
             let plan = navigation.backPlan
             if let plan {
                 writer.name("back")
-                writer.back(plan, asks: navigation.asks(before: plan))
+                writer.object { $0.back(plan, asks: navigation.asks(before: plan)) }
             }
             writer.name("events")
             writer.array { writer in navigation.forEachAcceptedType(plan) { writer.value($0) } }
             if !navigation.pending.isEmpty { writer.pending(navigation) }
-            if includesControls {
-                writer.name("controls")
-                writer.array { writer in for control in navigation.controls { writer.control(control) } }
-            }
-            if let transition {
-                writer.name("transition")
-                writer.value(transition)
-            } else if let joined {
-                writer.member("transition", joined)
-            }
+            if includesControls { writer.member("controls", objects: navigation.controls) { $0.control($1) } }
+            if let transition { writer.member("transition", transition) }
+            writer.member("transition", ifAny: joined)
         }
     }
 }
 
-// One function for each kind of value in a state. Functions, not `JSONWritable` types: each of those would hold a copy
-// of the state.
+// One function for the members of each kind of value in a state. Functions, not `JSONWritable` types: each of those
+// would hold a copy of the state.
 extension JSONWriter {
     fileprivate mutating func flow(_ flow: PresentedFlow, asks: Bool) {
-        object { writer in
-            writer.member("key", flow.key)
-            writer.member("style", flow.style.rawValue)
-            writer.member("detent", ifAny: flow.detent?.rawValue)
-            writer.member("isDismissable", ifAny: flow.isDismissable ? nil : false)
-            writer.member("asks", ifAny: asks ? true : nil)
-            writer.member("stack", flow.stack)
-        }
+        member("key", flow.key)
+        member("style", flow.style.rawValue)
+        member("detent", ifAny: flow.detent?.rawValue)
+        member("isDismissable", ifAny: flow.isDismissable ? nil : false)
+        member("asks", ifAny: asks ? true : nil)
+        member("stack", flow.stack)
     }
 
     fileprivate mutating func alert(_ presented: PresentedAlert, of state: NavigationState) {
-        object { writer in
-            writer.member("key", presented.key)
-            writer.member("title", presented.alert.title)
-            writer.member("message", ifAny: presented.alert.message)
-            writer.name("buttons")
-            writer.array { writer in
-                for button in presented.alert.buttons {
-                    writer.object { writer in
-                        writer.member("id", button.id)
-                        writer.member("title", button.title)
-                        writer.member("role", ifAny: button.role?.rawValue)
-                        writer.member("isEnabled", ifAny: state.mayPress(button, of: presented) ? nil : false)
-                    }
-                }
-            }
+        member("key", presented.key)
+        member("title", presented.alert.title)
+        member("message", ifAny: presented.alert.message)
+        member("buttons", objects: presented.alert.buttons) { writer, button in
+            writer.member("id", button.id)
+            writer.member("title", button.title)
+            writer.member("role", ifAny: button.role?.rawValue)
+            writer.member("isEnabled", ifAny: state.mayPress(button, of: presented) ? nil : false)
         }
     }
 
     /// The effects under way; nothing if there are none.
     fileprivate mutating func pending(_ navigation: NavigationState) {
         guard navigation.hasEffects else { return }
-        name("pending")
-        array { writer in
-            for work in navigation.pending {
-                guard let effect = work.effect, let since = work.since else { continue }
-                writer.object { writer in
-                    writer.member("id", work.id)
-                    writer.member("effect", effect)
-                    writer.member("coordinator", ifAny: navigation[work.coordinator]?.name)
-                    writer.member("since", Timestamp.text(of: since))
-                }
-            }
+        let effects = navigation.pending.lazy.filter { $0.effect != nil && $0.since != nil }
+        member("pending", objects: effects) { writer, work in
+            writer.member("id", work.id)
+            writer.member("effect", ifAny: work.effect)
+            writer.member("coordinator", ifAny: navigation[work.coordinator]?.name)
+            writer.member("since", ifAny: work.since.map(Timestamp.text(of:)))
         }
     }
 
     fileprivate mutating func control(_ control: AcceptedControl) {
-        object { writer in
-            writer.member("type", control.type)
-            writer.member("payload", ifAny: control.payload)
-            writer.member("coordinator", ifAny: control.coordinator)
-            writer.member("title", control.title)
-            writer.member("role", control.role.rawValue)
-            writer.member("place", control.place.rawValue)
-            writer.member("schema", ifAny: control.schema)
-            writer.member("example", ifAny: control.example)
-        }
+        member("type", control.type)
+        member("payload", ifAny: control.payload)
+        member("coordinator", ifAny: control.coordinator)
+        member("title", control.title)
+        member("role", control.role.rawValue)
+        member("place", control.place.rawValue)
+        member("schema", ifAny: control.schema)
+        member("example", ifAny: control.example)
     }
 
     fileprivate mutating func back(_ plan: BackPlan, asks: Bool) {
-        object { writer in
-            switch plan {
-            case .dismissAlert: writer.member("effect", word: "dismissAlert")
-            case .pop(_, let revealed):
-                writer.member("effect", word: "pop")
-                writer.member("to", revealed)
-            case .dismiss(_, let revealed):
-                writer.member("effect", word: "dismiss")
-                writer.member("to", revealed)
-            case .selectTab(_, _, let revealed):
-                writer.member("effect", word: "selectTab")
-                writer.member("to", revealed)
-            }
-            writer.member("asks", ifAny: asks ? true : nil)
+        switch plan {
+        case .dismissAlert: member("effect", word: "dismissAlert")
+        case .pop(_, let revealed):
+            member("effect", word: "pop")
+            member("to", revealed)
+        case .dismiss(_, let revealed):
+            member("effect", word: "dismiss")
+            member("to", revealed)
+        case .selectTab(_, _, let revealed):
+            member("effect", word: "selectTab")
+            member("to", revealed)
         }
+        member("asks", ifAny: asks ? true : nil)
     }
 }
 
 extension HTTPResponse {
-    /// - Parameter outcome: the event's.
-    init(_ event: SettledEvent, of outcome: Outcome, includesControls: Bool) {
-        self = .json(StateBody(event, of: outcome, includesControls: includesControls))
-        headers.append("ETag", event.state.entityTag)
-        if outcome.token != nil || outcome.pairing != nil { markSecret() }
+    /// A state with its tag.
+    init(_ body: StateBody, status: Int = 200) {
+        self = .json(body, status: status)
+        headers.append("ETag", body.state.entityTag)
+        if body.token != nil || body.pairing != nil { markSecret() }
     }
 }
 
 extension Outcome {
-    func response(includesControls: Bool) -> HTTPResponse { response(includesControls, token: token) }
-
     /// - Parameters:
     ///   - includesControls: has no effect on a kept answer, which is sent as it was kept.
-    ///   - token: written before the state, as a pairing code is, because a kept answer contains neither.
-    fileprivate func response(_ includesControls: Bool, status: Int = 200, token: SessionToken?) -> HTTPResponse {
-        var response: HTTPResponse
+    ///   - created: the token of a session that was just created.
+    func response(includesControls: Bool, status: Int = 200, created: SessionToken? = nil) -> HTTPResponse {
+        // Written before the state, as a pairing code is, because a kept answer contains neither.
+        let token = created ?? token
         switch self {
         case .applied(let applied):
             let body = StateBody(
-                applied.state, transition: applied.transition, token: token, pairing: applied.pairing,
+                state: applied.state, transition: applied.transition, token: token, pairing: applied.pairing,
                 includesControls: includesControls)
-            response = .json(body, status: status)
-            response.headers.append("ETag", applied.state.entityTag)
-            if token != nil || applied.pairing != nil { response.markSecret() }
+            return HTTPResponse(body, status: status)
         case .answered(let answer, let generation, let replayedAt, _, let pairing):
             // An answer has a body; if that is no longer kept, an error was thrown instead.
             var body = answer.body ?? []
@@ -202,7 +154,7 @@ extension Outcome {
                 }
                 body = secrets.dropLast() + [UInt8(ascii: ",")] + body.dropFirst()
             }
-            response = .json(body, status: status)
+            var response = HTTPResponse.json(body, status: status)
             if token != nil || pairing != nil { response.markSecret() }
             let tag = VersionTag(answer.version, generation: generation)
             response.headers.append("ETag", EntityTag.text(tag, drawing: answer.drawing))
@@ -210,15 +162,15 @@ extension Outcome {
                 response.headers.append("Idempotency-Replayed", "true")
                 response.headers.append("Session-Version", String(replayedAt))
             }
+            return response
         }
-        return response
     }
 }
 
 extension CreatedSession {
     /// - Parameter basePath: what the session's path begins with; empty if nothing.
     func response(includesControls: Bool, below basePath: String) -> HTTPResponse {
-        var response = outcome.response(includesControls, status: 201, token: token)
+        var response = outcome.response(includesControls: includesControls, status: 201, created: token)
         response.headers.append("Location", "\(basePath)/v1/sessions/\(id.text)")
         return response
     }
