@@ -63,7 +63,7 @@ final class ReceivingBudget: Sendable {
 
 /// A connection that can be ended from any thread.
 protocol Cuttable: AnyObject, Sendable {
-    func cut()
+    var socket: CInt { get }
 }
 
 /// Limits the bytes of all answers that are being sent. Clients that read theirs slowly, or never, must not fill the
@@ -88,7 +88,7 @@ final class SendingBudget: Sendable {
     private let measures: ConnectionMeasures
     private let answers = Mutex(Answers())
 
-    init(limit: Int, _ measures: ConnectionMeasures = ConnectionMeasures()) {
+    init(limit: Int, _ measures: ConnectionMeasures) {
         self.limit = limit
         self.measures = measures
     }

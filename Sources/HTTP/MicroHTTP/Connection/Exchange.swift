@@ -45,7 +45,7 @@ final class Exchange: @unchecked Sendable {
     private init(core: Core, on watched: WatchedConnection, target: UnsafeRawBufferPointer) {
         self.core = core
         self.watched = watched
-        self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))?.without(prefix: core.basePath)
+        self.target = HTTPTarget(target.assumingMemoryBound(to: UInt8.self))?.without(prefix: core.settings.basePath)
         self.targetPlace = target
         self.isTargetReadable = target.allSatisfy(HeadCheck.isTargetCharacter)
         core.requestsUnderWay.add(1, ordering: .relaxed)
@@ -126,8 +126,8 @@ extension Exchange {
             return queue(refusal, on: connection)
         }
         id = headers["X-Request-Id"].flatMap { RequestID($0) } ?? RequestID()
-        guard headCost(connection, size: size, fields: count) <= core.headLimit else {
-            return queue(.headTooLarge(limit: core.headLimit), on: connection)
+        guard headCost(connection, size: size, fields: count) <= core.settings.headLimit else {
+            return queue(.headTooLarge(limit: core.settings.headLimit), on: connection)
         }
         return checkFraming(connection)
     }
@@ -160,12 +160,13 @@ extension Exchange {
     }
 
     private func checkFraming(_ connection: OpaquePointer) -> MHD_Result {
+        let limit = core.settings.bodyLimit
         let length = headers["Content-Length"].map { UInt64($0) ?? .max } ?? 0
         let expectation = headers["Expect"]?.lowercased()
         if let expectation, expectation != "100-continue" {
             return queue(.expectationFailed, on: connection)
         }
-        guard length > UInt64(core.bodyLimit) else {
+        guard length > UInt64(limit) else {
             announced = Int(length)
             guard announced > ReceivingBudget.smallSize,
                 !core.receivingBudget.hasRoom(for: ReceivingBudget.smallSize, from: address, hasRight: hasRight)
@@ -173,17 +174,17 @@ extension Exchange {
             refusal = .tooManyBytes
             return expectation == nil ? .YES : queue(.tooManyBytes, on: connection)
         }
-        refusal = .contentTooLarge(limit: core.bodyLimit)
-        guard expectation == nil, length <= UInt64(core.bodyLimit * Exchange.discardFactor) else {
-            return queue(.contentTooLarge(limit: core.bodyLimit), on: connection)
+        refusal = .contentTooLarge(limit: limit)
+        guard expectation == nil, length <= UInt64(limit * Exchange.discardFactor) else {
+            return queue(.contentTooLarge(limit: limit), on: connection)
         }
         return .YES
     }
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) {
         guard refusal == nil else { return }
-        let count = body.count + bytes.count
-        guard count <= core.bodyLimit else { return refuseBody(.contentTooLarge(limit: core.bodyLimit)) }
+        let (count, limit) = (body.count + bytes.count, core.settings.bodyLimit)
+        guard count <= limit else { return refuseBody(.contentTooLarge(limit: limit)) }
         // The body's memory grows by doubling, but not beyond the announced size.
         if !body.isEmpty, count > body.capacity {
             body.reserveCapacity(max(count, min(announced, 2 * body.count)))
@@ -214,7 +215,7 @@ extension Exchange {
     }
 
     /// The address for which the receiving budget counts the body.
-    private var address: IPAddress { headers.client(of: watched.peer, behind: core.proxies).subscriber }
+    private var address: IPAddress { headers.client(of: watched.peer, behind: core.settings.proxies).subscriber }
 
     private func hasRight() -> Bool { target.map { core.handler.hasRight($0, headers) } ?? false }
 

@@ -18,6 +18,7 @@ final class StreamLoop: @unchecked Sendable {
     }
 
     private let limits: HTTPServer.Settings.Limits
+    /// Streams at a time of one address; 0 for any number.
     private let addressLimit: Int
     private let sendingBudget: SendingBudget
     private let measures: ConnectionMeasures
@@ -36,13 +37,11 @@ final class StreamLoop: @unchecked Sendable {
     /// Parts that are sent of one stream before the others get their turn.
     private static let partsInTurn = 16
 
-    /// - Parameter addressLimit: streams at a time of one address; 0 for any number.
     init(
-        _ limits: HTTPServer.Settings.Limits, addressLimit: Int, _ sendingBudget: SendingBudget,
-        _ measures: ConnectionMeasures
+        _ settings: HTTPServer.Settings, _ sendingBudget: SendingBudget, _ measures: ConnectionMeasures
     ) throws(HTTPServerError) {
-        self.limits = limits
-        self.addressLimit = addressLimit
+        limits = settings.limits
+        addressLimit = settings.addressLimit
         self.sendingBudget = sendingBudget
         self.measures = measures
         poll = CEpoll_create()
@@ -331,11 +330,6 @@ final class OpenStream: @unchecked Sendable, Cuttable {
         stream = nil
         close(socket)
         isClosed = true
-    }
-
-    /// Shuts the connection down, from any thread: the loop notices, and closes it.
-    func cut() {
-        shutdown(socket, CInt(SHUT_RDWR))
     }
 
     /// Lets the client read to the end. Reads what the client has sent meanwhile: if it stayed unread, the system would

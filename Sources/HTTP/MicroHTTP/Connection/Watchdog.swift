@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// How far a connection is with its request. libmicrohttpd's callbacks record it on the connection's thread; the
 /// watchdog reads it.
-final class WatchedConnection: Sendable {
+package final class WatchedConnection: Sendable {
     enum Phase: Int {
         /// No request, or one whose request line has not arrived yet.
         case idle
@@ -178,12 +178,12 @@ extension Watchdog.Watched {
     }
 }
 
-extension WatchedConnection: Cuttable {
-    /// Shuts the socket down, so that libmicrohttpd closes the connection. Call before the socket is closed.
-    func cut() {
-        shutdown(socket, CInt(SHUT_RDWR))
-    }
+extension Cuttable {
+    /// Shuts the socket down, so that whoever reads from it closes the connection. Call before the socket is closed.
+    func cut() { shutdown(socket, CInt(SHUT_RDWR)) }
+}
 
+extension WatchedConnection: Cuttable {
     /// Whether the client has closed its side, or the connection is broken. Asks the system, because libmicrohttpd does
     /// not watch a suspended connection.
     var hasHungUp: Bool {

@@ -11,16 +11,9 @@ public final class HTTPRequest: Sendable {
     public let peer: IPAddress?
     private let connection: WatchedConnection?
 
-    public convenience init(
+    package init(
         id: RequestID = RequestID(), method: String, target: HTTPTarget, headers: HTTPHeaders = [:], body: [UInt8] = [],
-        peer: IPAddress? = nil
-    ) {
-        self.init(id: id, method: method, target: target, headers: headers, body: body, peer: peer, connection: nil)
-    }
-
-    init(
-        id: RequestID, method: String, target: HTTPTarget, headers: HTTPHeaders, body: [UInt8], peer: IPAddress?,
-        connection: WatchedConnection?
+        peer: IPAddress? = nil, connection: WatchedConnection? = nil
     ) {
         self.id = id
         self.method = method
@@ -73,19 +66,12 @@ extension IPAddress {
             (address, port) = (host, rest)
         }
         if let (host, zone) = address.cut(at: "%") {
-            guard host.has(":"), !zone.isEmpty, zone.utf8.allSatisfy(IPAddress.isZoneCharacter) else { return nil }
+            guard host.has(":"), !zone.isEmpty,
+                zone.utf8.allSatisfy({ $0.isASCIIAlphanumeric || "-._~".utf8.contains($0) })
+            else { return nil }
             address = host
         }
         guard let port = port.natural, port <= 65_535 else { return nil }
         self.init(address)
-    }
-
-    private static func isZoneCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~".utf8.contains(byte)
-        }
     }
 }

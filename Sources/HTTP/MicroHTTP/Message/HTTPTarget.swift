@@ -110,12 +110,8 @@ public struct HTTPTarget: Sendable, Equatable {
 
     /// The characters of RFC 3986's `pchar`, `/`, `?` and `%`.
     private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-            true
-        default: ".~!$&'()*+,;=:@?%".utf8.contains(byte)
-        }
+        byte.isASCIIAlphanumeric || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "_")
+            || byte == UInt8(ascii: "-") || ".~!$&'()*+,;=:@?%".utf8.contains(byte)
     }
 }
 

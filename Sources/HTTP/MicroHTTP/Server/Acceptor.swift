@@ -17,7 +17,6 @@ final class Acceptor: @unchecked Sendable {
     private static let handshakeGrace = 200
 
     private let socket: ListeningSocket
-    private let limit: Int
     private let core: Core
     private let daemon: Daemon
     /// Two connected sockets: the thread polls `receiver`, and ends when `sender` is closed.
@@ -26,10 +25,8 @@ final class Acceptor: @unchecked Sendable {
     private let isGraceful = Atomic(false)
     private let isClosed = Atomic(false)
 
-    /// - Parameter limit: the largest number of connections at a time.
-    init(_ socket: ListeningSocket, limit: Int, core: Core, daemon: Daemon) throws(HTTPServerError) {
+    init(_ socket: ListeningSocket, core: Core, daemon: Daemon) throws(HTTPServerError) {
         self.socket = socket
-        self.limit = limit
         self.core = core
         self.daemon = daemon
         var ends: [CInt] = [-1, -1]
@@ -80,7 +77,7 @@ final class Acceptor: @unchecked Sendable {
     ///
     /// - Returns: whether no connection waits; `false` if there are too many connections or too few descriptors.
     private func acceptWaiting() -> Bool {
-        let limit = min(limit, Acceptor.usableDescriptors())
+        let limit = min(core.settings.connectionLimit, Acceptor.usableDescriptors())
         for _ in 0..<ListeningSocket.backlog {
             guard core.connections < limit else { return false }
             var address = sockaddr_storage()

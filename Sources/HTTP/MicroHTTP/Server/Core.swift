@@ -4,16 +4,13 @@ internal import Synchronization
 
 /// What libmicrohttpd's callbacks share: the handler, the counts, the suspended exchanges.
 final class Core: Sendable {
+    let settings: HTTPServer.Settings
     let handler: any HTTPHandler
-    let basePath: [String]
-    let headLimit: Int
-    let bodyLimit: Int
-    let proxies: [IPNetwork]
     let receivingBudget: ReceivingBudget
     let sendingBudget: SendingBudget
     let streams: StreamLoop
     let watchdog: Watchdog
-    let measures: ConnectionMeasures
+    let measures = ConnectionMeasures()
     let isDraining = Atomic(false)
     /// Connections that libmicrohttpd serves or is about to receive, counted from the moment that they are accepted.
     /// Those handed over to `streams` are not among them.
@@ -31,20 +28,14 @@ final class Core: Sendable {
     /// How long `stop` waits until the suspended exchanges are resumed, in milliseconds.
     private static let resumingTime = 10_000
 
-    init(
-        handler: any HTTPHandler, _ settings: HTTPServer.Settings, sendingBudget: SendingBudget, streams: StreamLoop,
-        watchdog: Watchdog, measures: ConnectionMeasures
-    ) {
+    /// Starts the thread of `streams`.
+    init(_ settings: HTTPServer.Settings, handler: any HTTPHandler) throws(HTTPServerError) {
+        self.settings = settings
         self.handler = handler
-        self.basePath = settings.basePath
-        self.headLimit = settings.headLimit
-        self.bodyLimit = settings.bodyLimit
-        self.proxies = settings.proxies
-        self.receivingBudget = ReceivingBudget(limit: settings.receivingLimit, bodyLimit: settings.bodyLimit)
-        self.sendingBudget = sendingBudget
-        self.streams = streams
-        self.watchdog = watchdog
-        self.measures = measures
+        receivingBudget = ReceivingBudget(limit: settings.receivingLimit, bodyLimit: settings.bodyLimit)
+        sendingBudget = SendingBudget(limit: settings.sendingLimit, measures)
+        streams = try StreamLoop(settings, sendingBudget, measures)
+        watchdog = Watchdog(settings.limits, measures)
     }
 
     /// Call before the connection is suspended.

@@ -55,8 +55,6 @@ public final class HTTPServer: Sendable {
 
     /// The port it listens on.
     public let port: Int
-    /// What has happened to its connections.
-    public let measures: ConnectionMeasures
     private let core: Core
     /// Owned: started in `init`, stopped once, by whichever function takes them out of the mutex.
     private let running: Mutex<(acceptor: Acceptor, daemon: Daemon)?>
@@ -68,30 +66,21 @@ public final class HTTPServer: Sendable {
         try Acceptor.checkDescriptors()
         let socket = try ListeningSocket(host: settings.host, port: settings.port)
         port = socket.port
-        let measures = ConnectionMeasures()
-        self.measures = measures
-        let watchdog = Watchdog(settings.limits, measures)
-        var (streams, daemon): (StreamLoop?, Daemon?)
+        var started: (core: Core?, daemon: Daemon?)
         do throws(HTTPServerError) {
-            let budget = SendingBudget(limit: settings.sendingLimit, measures)
-            let loop = try StreamLoop(settings.limits, addressLimit: settings.addressLimit, budget, measures)
-            streams = loop
-            let core = Core(
-                handler: handler, settings, sendingBudget: budget, streams: loop, watchdog: watchdog, measures: measures
-            )
-            guard let pointer = HTTPServer.start(settings, core: core) else { throw .cannotStart(errno) }
-            let started = Daemon(pointer: pointer)
-            daemon = started
-            let acceptor = try Acceptor(socket, limit: settings.connectionLimit, core: core, daemon: started)
+            let core = try Core(settings, handler: handler)
+            started.core = core
+            let daemon = try HTTPServer.start(core)
+            started.daemon = daemon
+            running = Mutex((try Acceptor(socket, core: core, daemon: daemon), daemon))
             self.core = core
-            running = Mutex((acceptor, started))
         } catch {
-            daemon?.stop()
-            streams?.stop()
+            started.daemon?.stop()
+            started.core?.streams.stop()
             close(socket.descriptor)
             throw error
         }
-        watching = Task { await watchdog.watch() }
+        watching = Task { [watchdog = core.watchdog] in await watchdog.watch() }
     }
 
     deinit {
@@ -106,6 +95,9 @@ public final class HTTPServer: Sendable {
 
     /// The version of libmicrohttpd that has been loaded.
     public static var libraryVersion: String { HTTPLibrary.version.map(String.init).joined(separator: ".") }
+
+    /// What has happened to its connections.
+    public var measures: ConnectionMeasures { core.measures }
 
     /// Accepted connections that are not closed yet.
     public var openConnections: Int { core.connections }
@@ -129,16 +121,10 @@ public final class HTTPServer: Sendable {
     ///   - delay: how long new connections are still accepted.
     ///   - limit: how long requests under way may take after that.
     ///   - idleGrace: how long a connection without a request is left open, because a request may be on its way.
+    ///   - now: a clock that a test moves.
     public func stop(
-        after delay: Duration = .zero, within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500)
-    ) async {
-        await stop(after: delay, within: limit, idleGrace: idleGrace) { .now }
-    }
-
-    /// The same by the clock `now`, which a test moves.
-    package func stop(
-        after delay: Duration = .zero, within limit: Duration, idleGrace: Duration = .milliseconds(500),
-        now: @escaping @Sendable () -> ContinuousClock.Instant
+        after delay: Duration = .zero, within limit: Duration = .seconds(8), idleGrace: Duration = .milliseconds(500),
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) async {
         guard let (acceptor, daemon) = running.withLock({ $0.take() }) else { return }
         core.isDraining.store(true, ordering: .relaxed)
@@ -178,7 +164,8 @@ public final class HTTPServer: Sendable {
         if openStreams > 0 { await core.streams.elapse(milliseconds: milliseconds) }
     }
 
-    private static func start(_ settings: Settings, core: Core) -> OpaquePointer? {
+    private static func start(_ core: Core) throws(HTTPServerError) -> Daemon {
+        let settings = core.settings
         let flags =
             MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
             | MHD_USE_NO_LISTEN_SOCKET.rawValue
@@ -200,9 +187,11 @@ public final class HTTPServer: Sendable {
         options.append(number(.END, 0))
         // The daemon's callbacks borrow the core, which outlives the daemon: `HTTPServer` owns both, and stops the
         // daemon first.
-        return CMicroHTTPD_start(
+        let pointer = CMicroHTTPD_start(
             flags, Exchange.handle, Exchange.begin, Exchange.end, Core.connectionChanged,
             Unmanaged.passUnretained(core).toOpaque(), &options)
+        guard let pointer else { throw .cannotStart(errno) }
+        return Daemon(pointer: pointer)
     }
 
     /// Bytes of a connection's memory for the head of an answer. Without them libmicrohttpd closes the connection
