@@ -33,9 +33,9 @@ struct SpanBatch {
                     writer.object { writer in
                         writer.name("resource")
                         writer.object { writer in
-                            writer.member(
-                                "attributes",
-                                resource.attributes.map { AttributeText(key: $0.name, value: .string($0.value)) })
+                            writer.member("attributes", objects: resource.attributes) {
+                                $0.attribute($1.name, .string($1.value))
+                            }
                         }
                         writer.name("scopeSpans")
                         writer.array { writer in

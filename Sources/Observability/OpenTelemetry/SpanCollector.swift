@@ -30,7 +30,7 @@ public struct SpanCollector: Sendable, Equatable, CustomStringConvertible {
     func post(_ request: [UInt8], timeout: Int) -> Answer {
         do throws(HTTPClientError) {
             let (status, body) = try HTTPClient.post(
-                request, type: "application/json", to: "\(basePath)/v1/traces", at: authority, timeout: timeout)
+                request, to: "\(basePath)/v1/traces", at: authority, timeout: timeout)
             switch status {
             case 200..<300: return .accepted(rejected: SpanCollector.rejected(body))
             case 429, 502, 503, 504: return .unavailable(reason: "it answers \(status)")

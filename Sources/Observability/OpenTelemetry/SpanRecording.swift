@@ -66,10 +66,18 @@ extension SpanRecording {
                 writer.member("kind", kind.number)
                 writer.member("startTimeUnixNano", String(start))
                 writer.member("endTimeUnixNano", String(end))
-                writer.member("attributes", AttributesText(attributes: contents.attributes))
-                if !contents.events.isEmpty { writer.member("events", contents.events.map(EventText.init)) }
-                if !contents.links.isEmpty { writer.member("links", contents.links.compactMap(LinkText.init)) }
-                if let status = contents.status { writer.member("status", StatusText(status: status)) }
+                writer.attributes(contents.attributes)
+                if !contents.events.isEmpty { writer.member("events", objects: contents.events) { $0.event($1) } }
+                if !contents.links.isEmpty {
+                    writer.member("links", objects: contents.links.filter { $0.context.trace != nil }) { $0.link($1) }
+                }
+                if let status = contents.status {
+                    writer.name("status")
+                    writer.object { writer in
+                        writer.member("code", status.code == .ok ? 1 : 2)
+                        writer.member("message", ifAny: status.message)
+                    }
+                }
             }
         }
     }
@@ -84,6 +92,31 @@ extension JSONWriter {
         // The W3C's flags; 0x100: it is known whether the other span is remote; 0x200: it is.
         member("flags", (context.isSampled ? 1 : 0) | 0x100 | (isRemote ? 0x200 : 0))
     }
+
+    fileprivate mutating func event(_ event: SpanEvent) {
+        member("timeUnixNano", String(event.nanosecondsSinceEpoch))
+        member("name", event.name)
+        attributes(event.attributes)
+    }
+
+    fileprivate mutating func link(_ link: SpanLink) {
+        if let context = link.context.trace { members(of: context, isRemote: context.isRemote) }
+        attributes(link.attributes)
+    }
+
+    fileprivate mutating func attributes(_ attributes: SpanAttributes) {
+        name("attributes")
+        array { writer in
+            func write(_ key: String, _ value: SpanAttribute) { writer.object { $0.attribute(key, value) } }
+            attributes.forEach(write)
+        }
+    }
+
+    /// A `KeyValue`.
+    mutating func attribute(_ key: String, _ value: SpanAttribute) {
+        member("key", key)
+        member("value", value.anyValue)
+    }
 }
 
 extension SpanKind {
@@ -94,73 +127,6 @@ extension SpanKind {
         case .client: 3
         case .producer: 4
         case .consumer: 5
-        }
-    }
-}
-
-private struct EventText: JSONWritable {
-    let event: SpanEvent
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("timeUnixNano", String(event.nanosecondsSinceEpoch))
-            writer.member("name", event.name)
-            writer.member("attributes", AttributesText(attributes: event.attributes))
-        }
-    }
-}
-
-private struct LinkText: JSONWritable {
-    let context: TraceContext
-    let attributes: SpanAttributes
-
-    /// - Returns: `nil` if the link's context has no trace.
-    init?(_ link: SpanLink) {
-        guard let context = link.context.trace else { return nil }
-        self.context = context
-        attributes = link.attributes
-    }
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.members(of: context, isRemote: context.isRemote)
-            writer.member("attributes", AttributesText(attributes: attributes))
-        }
-    }
-}
-
-private struct StatusText: JSONWritable {
-    let status: SpanStatus
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("code", status.code == .ok ? 1 : 2)
-            writer.member("message", ifAny: status.message)
-        }
-    }
-}
-
-/// Some `KeyValue`s.
-private struct AttributesText: JSONWritable {
-    let attributes: SpanAttributes
-
-    func write(to writer: inout JSONWriter) {
-        writer.array { writer in
-            func write(_ key: String, _ value: SpanAttribute) { writer.value(AttributeText(key: key, value: value)) }
-            attributes.forEach(write)
-        }
-    }
-}
-
-/// A `KeyValue`.
-struct AttributeText: JSONWritable {
-    let key: String
-    let value: SpanAttribute
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("key", key)
-            writer.member("value", value.anyValue)
         }
     }
 }

@@ -26,13 +26,11 @@ public enum HTTPClient {
         try answer(to: "GET \(path) HTTP/1.1\r\n", [], at: address, timeout)
     }
 
-    /// Sends a body, otherwise as `get`.
-    ///
-    /// - Parameter type: the body's media type.
+    /// Sends a body, which is JSON, otherwise as `get`.
     public static func post(
-        _ body: [UInt8], type: String, to path: String, at address: HTTPAuthority, timeout: Int
+        _ body: [UInt8], to path: String, at address: HTTPAuthority, timeout: Int
     ) throws(HTTPClientError) -> (status: Int, body: String) {
-        let head = "POST \(path) HTTP/1.1\r\nContent-Type: \(type)\r\nContent-Length: \(body.count)\r\n"
+        let head = "POST \(path) HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: \(body.count)\r\n"
         return try answer(to: head, body, at: address, timeout)
     }
 
