@@ -34,30 +34,24 @@ public struct MetricSample: Sendable {
         case sum(Double, count: Int)
     }
 
-    let labels: [(name: String, value: String)]?
-    /// The values of the family's labels, in their order. Empty if `labels` has names and values.
-    let labelValues: [String]
+    /// The names of its labels; `nil` for the family's.
+    var labelNames: [String]?
+    let labels: [String]
     let value: Value
+}
 
+extension MetricSample {
     init(labels: [(name: String, value: String)], _ value: Value) {
-        self.labels = labels
-        labelValues = []
-        self.value = value
-    }
-
-    private init(_ labelValues: [String], _ value: Value) {
-        labels = nil
-        self.labelValues = labelValues
-        self.value = value
+        self.init(labelNames: labels.map(\.name), labels: labels.map(\.value), value: value)
     }
 
     /// - Parameter labels: the values of the family's labels, in their order.
-    public init(_ labels: String..., value: Double) { self.init(labels, .number(value)) }
+    public init(_ labels: String..., value: Double) { self.init(labels: labels, value: .number(value)) }
 
-    public init(_ labels: String..., value: Int) { self.init(labels, .number(Double(value))) }
+    public init(_ labels: String..., value: Int) { self.init(labels: labels, value: .number(Double(value))) }
 
     /// - Parameter perUnit: the value in the distribution that is 1 in the metric: 1e9 from nanoseconds to seconds.
     public init(_ labels: String..., value: Distributions.Reading, perUnit: Double) {
-        self.init(labels, .distribution(value, perUnit: perUnit))
+        self.init(labels: labels, value: .distribution(value, perUnit: perUnit))
     }
 }

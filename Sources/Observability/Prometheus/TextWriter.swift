@@ -10,7 +10,7 @@ struct TextWriter {
         append(family.help, escapesQuotes: false)
         append("\n# TYPE \(family.name) \(family.kind.rawValue)\n")
         for sample in samples {
-            let labels = sample.labels ?? Array(zip(family.labels, sample.labelValues))
+            let labels = zip(sample.labelNames ?? family.labels, sample.labels).map { (name: $0, value: $1) }
             switch sample.value {
             case .number(let value): write(family.name, labels, TextWriter.text(of: value))
             case .distribution(let reading, let perUnit): write(family.name, labels, reading, perUnit)
