@@ -110,7 +110,7 @@ private final class DecodingPath {
     var keys: [any CodingKey] { (parent?.keys ?? []) + [key] }
 }
 
-private struct JSONDecoder: Decoder {
+private struct JSONDecoder: Decoder, SingleValueDecodingContainer {
     let json: JSON
     let path: DecodingPath?
     /// The type of dictionary that is being decoded from an object, but reads a list in which keys and values
@@ -147,14 +147,15 @@ private struct JSONDecoder: Decoder {
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        if let pairs, case .object(let object) = json { return UnkeyedContainer(object, as: pairs, decoder: self) }
+        if let pairs, case .object(let object) = json {
+            let elements = object.members.flatMap { [pairs.key(named: $0.name), $0.value] }
+            return UnkeyedContainer(elements: elements, decoder: self, names: object.names)
+        }
         guard case .array(let elements) = json else { throw mismatch([JSON].self) }
         return UnkeyedContainer(elements: elements, decoder: self)
     }
 
-    func singleValueContainer() -> any SingleValueDecodingContainer {
-        SingleValueContainer(decoder: self)
-    }
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
     func nested(_ json: JSON, _ key: any CodingKey) -> JSONDecoder {
         JSONDecoder(json: json, path: DecodingPath(key, below: path))
@@ -229,21 +230,11 @@ private struct UnkeyedContainer: UnkeyedDecodingContainer {
     let elements: [JSON]
     let decoder: JSONDecoder
     /// If the elements are the names and values of an object's members, these names; `nil` for an array.
-    private var names: [String]?
+    var names: [String]?
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }
     var currentIndex = 0
     var isAtEnd: Bool { currentIndex >= elements.count }
-
-    init(elements: [JSON], decoder: JSONDecoder) {
-        self.elements = elements
-        self.decoder = decoder
-    }
-
-    init(_ object: JSONObject, as dictionary: any NamedByKeys.Type, decoder: JSONDecoder) {
-        self.init(elements: object.members.flatMap { [dictionary.key(named: $0.name), $0.value] }, decoder: decoder)
-        self.names = object.names
-    }
 
     mutating func decodeNil() throws -> Bool {
         guard !isAtEnd, elements[currentIndex] == .null else { return false }
@@ -252,69 +243,56 @@ private struct UnkeyedContainer: UnkeyedDecodingContainer {
     }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        let value = try current().decode(type)
-        currentIndex += 1
-        return value
+        try next { try $0.decode(type) }
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        let container = try current().container(keyedBy: type)
-        currentIndex += 1
-        return container
+        try next { try $0.container(keyedBy: type) }
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        let container = try current().unkeyedContainer()
-        currentIndex += 1
-        return container
+        try next { try $0.unkeyedContainer() }
     }
 
-    mutating func superDecoder() throws -> any Decoder {
-        let decoder = try current()
-        currentIndex += 1
-        return decoder
-    }
+    mutating func superDecoder() throws -> any Decoder { try next { $0 } }
 
-    private func current() throws -> JSONDecoder {
+    /// Stays at an element that cannot be read, so that it can be read as something else.
+    private mutating func next<Value>(_ read: (JSONDecoder) throws -> Value) throws -> Value {
         guard !isAtEnd else {
             let key = TextKey(intValue: currentIndex)
             throw DecodingError.valueNotFound(JSON.self, .init(codingPath: codingPath + [key], debugDescription: ""))
         }
         let key = names.map { TextKey(stringValue: $0[currentIndex / 2]) } ?? TextKey(intValue: currentIndex)
-        return decoder.nested(elements[currentIndex], key)
+        let value = try read(decoder.nested(elements[currentIndex], key))
+        currentIndex += 1
+        return value
     }
 }
 
-private struct SingleValueContainer: SingleValueDecodingContainer {
-    let decoder: JSONDecoder
-    var codingPath: [any CodingKey] { decoder.codingPath }
-
-    func decodeNil() -> Bool { decoder.json == .null }
+// A single value.
+extension JSONDecoder {
+    func decodeNil() -> Bool { json == .null }
 
     func decode(_ type: Bool.Type) throws -> Bool {
-        guard case .bool(let value) = decoder.json else { throw decoder.mismatch(type) }
+        guard case .bool(let value) = json else { throw mismatch(type) }
         return value
     }
 
     func decode(_ type: String.Type) throws -> String {
-        guard case .string(let value) = decoder.json else { throw decoder.mismatch(type) }
+        guard case .string(let value) = json else { throw mismatch(type) }
         return value
     }
 
     func decode(_ type: Double.Type) throws -> Double {
-        switch decoder.json {
-        case .integer(let value): return Double(value)
-        case .number(let value): return value
-        case .longNumber: return decoder.json.number ?? 0
-        default: throw decoder.mismatch(type)
-        }
+        guard let value = json.number else { throw mismatch(type) }
+        return value
     }
 
     func decode(_ type: Float.Type) throws -> Float {
         let value = Float(try decode(Double.self))
-        guard value.isFinite else { throw decoder.mismatch(type) }
+        guard value.isFinite else { throw mismatch(type) }
         return value
     }
 
@@ -330,10 +308,9 @@ private struct SingleValueContainer: SingleValueDecodingContainer {
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
     func decode(_ type: Int128.Type) throws -> Int128 { try integer() }
     func decode(_ type: UInt128.Type) throws -> UInt128 { try integer() }
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decoder.decode(type) }
 
     private func integer<Integer: FixedWidthInteger>() throws -> Integer {
-        guard let integer = decoder.json.integer(as: Integer.self) else { throw decoder.mismatch(Integer.self) }
+        guard let integer = json.integer(as: Integer.self) else { throw mismatch(Integer.self) }
         return integer
     }
 }

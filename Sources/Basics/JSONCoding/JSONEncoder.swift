@@ -27,12 +27,9 @@ public struct JSONEncodingError: Error, Equatable, Sendable {
     public let path: [String]
     /// What is wrong with the value, such as “is infinite or not a number”.
     public let reason: String
+}
 
-    private init(path: [String], reason: String) {
-        self.path = path
-        self.reason = reason
-    }
-
+extension JSONEncodingError {
     fileprivate init(_ path: [any CodingKey], _ reason: String) {
         self.init(path: path.map(\.stringValue), reason: reason)
     }
@@ -170,7 +167,7 @@ extension JSON {
     }
 }
 
-private struct JSONEncoder: Encoder {
+private struct JSONEncoder: Encoder, SingleValueEncodingContainer {
     let slot: Slot
     let codingPath: [any CodingKey]
     var userInfo: [CodingUserInfoKey: Any] { slot.userInfo }
@@ -185,9 +182,7 @@ private struct JSONEncoder: Encoder {
         return UnkeyedContainer(slot: slot, codingPath: codingPath)
     }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer {
-        SingleValueContainer(slot: slot, codingPath: codingPath)
-    }
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
 }
 
 private struct KeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
@@ -230,10 +225,7 @@ private struct UnkeyedContainer: UnkeyedEncodingContainer {
 
     func encodeNil() { slot.element().content = .value(.null) }
 
-    func encode(_ value: some Encodable) throws {
-        let path = codingPath + [TextKey(intValue: count)]
-        try slot.element().encode(value, at: path)
-    }
+    func encode(_ value: some Encodable) throws { try nested().encode(value) }
 
     func nestedContainer<NestedKey: CodingKey>(keyedBy keyType: NestedKey.Type) -> KeyedEncodingContainer<NestedKey> {
         nested().container(keyedBy: keyType)
@@ -248,10 +240,8 @@ private struct UnkeyedContainer: UnkeyedEncodingContainer {
     }
 }
 
-private struct SingleValueContainer: SingleValueEncodingContainer {
-    let slot: Slot
-    let codingPath: [any CodingKey]
-
+// A single value.
+extension JSONEncoder {
     func encodeNil() { slot.content = .value(.null) }
     func encode(_ value: Bool) { slot.content = .value(.bool(value)) }
     func encode(_ value: String) { slot.content = .value(.string(value)) }

@@ -51,11 +51,6 @@ struct JSONReader {
     var position = 0
     var depthLeft: Int
 
-    init(bytes: [UInt8], depthLeft: Int) {
-        self.bytes = bytes
-        self.depthLeft = depthLeft
-    }
-
     mutating func document() throws(JSONSyntaxError) -> JSON {
         skipWhitespace()
         let value = try value()
@@ -66,8 +61,8 @@ struct JSONReader {
 
     private mutating func value() throws(JSONSyntaxError) -> JSON {
         switch peek() {
-        case UInt8(ascii: "{"): return try nested { (reader) throws(JSONSyntaxError) in try reader.object() }
-        case UInt8(ascii: "["): return try nested { (reader) throws(JSONSyntaxError) in try reader.array() }
+        case UInt8(ascii: "{"): return try object()
+        case UInt8(ascii: "["): return try array()
         case UInt8(ascii: "\""): return .string(try string())
         case UInt8(ascii: "t"): return try word("true", .bool(true))
         case UInt8(ascii: "f"): return try word("false", .bool(false))
@@ -78,18 +73,16 @@ struct JSONReader {
         }
     }
 
-    private mutating func nested(
-        _ read: (inout JSONReader) throws(JSONSyntaxError) -> JSON
-    ) throws(JSONSyntaxError) -> JSON {
+    /// Reads the bracket with which an object or an array begins.
+    private mutating func open() throws(JSONSyntaxError) {
         guard depthLeft > 0 else { throw fault(.nestedTooDeep) }
         depthLeft -= 1
         position += 1
-        let value = try read(&self)
-        depthLeft += 1
-        return value
     }
 
     private mutating func object() throws(JSONSyntaxError) -> JSON {
+        try open()
+        defer { depthLeft += 1 }
         var object = JSONObject()
         skipWhitespace()
         if take(UInt8(ascii: "}")) { return .object(object) }
@@ -111,6 +104,8 @@ struct JSONReader {
     }
 
     private mutating func array() throws(JSONSyntaxError) -> JSON {
+        try open()
+        defer { depthLeft += 1 }
         var elements: [JSON] = []
         skipWhitespace()
         if take(UInt8(ascii: "]")) { return .array([]) }

@@ -4,10 +4,6 @@ public struct LongNumber: Sendable, Hashable {
     /// The number's JSON text (RFC 8259, section 6). Equal numbers have equal texts, however they were written.
     public let text: String
 
-    fileprivate init(text: String) {
-        self.text = text
-    }
-
     /// The number as an integer of that type; `nil` if it is not whole, or out of range.
     public func integer<Integer: FixedWidthInteger>(as type: Integer.Type) -> Integer? {
         let digits = DecimalDigits(text)
