@@ -61,6 +61,26 @@ public struct JSONWriter: ~Copyable {
         close(UInt8(ascii: "]"))
     }
 
+    /// Writes a member that is an object.
+    @inlinable
+    @inline(__always)
+    public mutating func object<Failure: Error>(
+        _ name: StaticString, _ members: (inout JSONWriter) throws(Failure) -> Void
+    ) throws(Failure) {
+        self.name(name)
+        try object(members)
+    }
+
+    /// Writes a member that is an array, each element with a function.
+    @inlinable
+    @inline(__always)
+    public mutating func array<Element>(
+        _ name: StaticString, _ elements: [Element], _ write: (Element, inout JSONWriter) -> Void
+    ) {
+        self.name(name)
+        array { writer in for element in elements { write(element, &writer) } }
+    }
+
     /// Writes the name of a member, which must need no escape. The value must follow.
     @inlinable
     @inline(__always)

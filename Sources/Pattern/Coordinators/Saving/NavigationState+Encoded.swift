@@ -23,25 +23,20 @@ extension NavigationState {
             writer.member("lastID", lastID)
             writer.name("defaults")
             writer.encoded(defaults.encoded)
-            writer.name("coordinators")
-            writer.array { writer in
-                for living in coordinators {
-                    if base.has(living) { writer.value(living.id) } else { writer.encoded(living.encoded) }
-                }
+            writer.array("coordinators", coordinators) { living, writer in
+                if base.has(living) { writer.value(living.id) } else { writer.encoded(living.encoded) }
             }
             writer.name("stack")
             stack.save(to: &writer, against: base)
             if !presented.isEmpty {
-                writer.name("presented")
-                writer.array { writer in for flow in presented { flow.save(to: &writer, against: base) } }
+                writer.array("presented", presented) { $0.save(to: &$1, against: base) }
             }
             if let alert {
                 writer.name("alert")
                 alert.save(to: &writer)
             }
             if let pendingLink {
-                writer.name("pendingLink")
-                writer.object { writer in
+                writer.object("pendingLink") { writer in
                     writer.member("path", pendingLink.path)
                     writer.member("coordinator", ifAny: pendingLink.coordinator)
                 }
@@ -50,10 +45,7 @@ extension NavigationState {
                 writer.name("agreement")
                 agreement.save(to: &writer)
             }
-            if !pending.isEmpty {
-                writer.name("pending")
-                writer.array { writer in for work in pending { work.save(to: &writer) } }
-            }
+            if !pending.isEmpty { writer.array("pending", pending) { $0.save(to: &$1) } }
             if shared != base.shared {
                 writer.name("shared")
                 writer.encoded(shared.encoded)
@@ -158,11 +150,8 @@ extension ScreenStack {
     fileprivate func save(to writer: inout JSONWriter, against base: SharedParts?) {
         writer.object { writer in
             writer.member("id", id)
-            writer.name("screens")
-            writer.array { writer in
-                for screen in screens {
-                    if base.has(screen) { writer.value(screen.key) } else { screen.save(to: &writer, against: base) }
-                }
+            writer.array("screens", screens) { screen, writer in
+                if base.has(screen) { writer.value(screen.key) } else { screen.save(to: &writer, against: base) }
             }
         }
     }
@@ -200,11 +189,8 @@ extension PlacedTabs {
             writer.member("selection", selection)
             writer.member("back", ifAny: back == .nothing ? nil : back.rawValue)
             writer.member("history", ifAny: history.isEmpty ? nil : history)
-            writer.name("items")
-            writer.array { writer in
-                for tab in items {
-                    if base.has(tab) { writer.value(tab.id) } else { tab.save(to: &writer, against: base) }
-                }
+            writer.array("items", items) { tab, writer in
+                if base.has(tab) { writer.value(tab.id) } else { tab.save(to: &writer, against: base) }
             }
         }
     }
@@ -230,20 +216,15 @@ extension PresentedAlert {
             writer.member("coordinator", coordinator)
             writer.member("title", alert.title)
             writer.member("message", ifAny: alert.message)
-            writer.name("buttons")
-            writer.array { writer in for button in alert.buttons { button.save(to: &writer) } }
+            writer.array("buttons", alert.buttons) { $0.save(to: &$1) }
             if let heldUp {
-                writer.name("heldUp")
-                writer.object { writer in
+                writer.object("heldUp") { writer in
                     writer.member("type", heldUp.type)
                     writer.member("payload", ifAny: heldUp.payload)
                 }
             }
             writer.member("askedFor", ifAny: askedFor)
-            if let question {
-                writer.name("question")
-                writer.object { question.save(to: &$0) }
-            }
+            if let question { writer.object("question") { question.save(to: &$0) } }
             guard let next else { return }
             writer.name("next")
             next.save(to: &writer)
@@ -271,8 +252,7 @@ extension PendingWork {
                 writer.member("due", due)
                 writer.member("idle", ifAny: idle)
             case .cleanUp(let cleanUp):
-                writer.name("cleanUp")
-                writer.object { writer in
+                writer.object("cleanUp") { writer in
                     writer.member("name", cleanUp.name)
                     writer.member("version", cleanUp.version)
                     writer.member("reason", cleanUp.reason.rawValue)
@@ -292,8 +272,7 @@ extension AlertButton {
             writer.member("role", ifAny: role?.rawValue)
             writer.member("leaves", ifAny: leaves ? true : nil)
             guard let event else { return }
-            writer.name("event")
-            writer.object { writer in
+            writer.object("event") { writer in
                 writer.member("name", event.name)
                 writer.member("payload", ifAny: event.payload)
             }

@@ -62,7 +62,6 @@ public final class AppDescription: JSONWritable {
             }
         }
     }
-
 }
 
 extension NavigationState {
@@ -98,10 +97,7 @@ extension App {
     package var declaredScreens: [String] { types.flatMap { $0.screens.map(\.name) } }
 
     fileprivate func declaration(ofScreen name: String) -> ScreenType? {
-        for type in types {
-            if let screen = type.screens.first(where: { $0.name == name }) { return screen }
-        }
-        return nil
+        types.lazy.flatMap(\.screens).first { $0.name == name }
     }
 }
 
@@ -202,20 +198,9 @@ extension AppDescription {
         writer.object { writer in
             writer.member("name", app.name)
             writer.member("version", app.version)
-            writer.name("coordinators")
-            writer.array { writer in
-                for type in app.types { write(type, to: &writer) }
-            }
-            writer.name("screens")
-            writer.array { writer in
-                for screen in screens { write(screen, to: &writer) }
-            }
-            if !alerts.isEmpty {
-                writer.name("alerts")
-                writer.array { writer in
-                    for alert in alerts { write(alert, to: &writer) }
-                }
-            }
+            writer.array("coordinators", app.types) { write($0, to: &$1) }
+            writer.array("screens", screens) { write($0, to: &$1) }
+            if !alerts.isEmpty { writer.array("alerts", alerts) { write($0, to: &$1) } }
             writer.member("builtInEvents", BuiltInEvent.allCases.map(EventDescription.init))
             writer.member("links", app.links.map(\.text))
             writer.member("origins", ifAny: app.origins.isEmpty ? nil : app.origins)
@@ -250,14 +235,11 @@ extension AppDescription {
             writer.member("content", ifAny: screen.type?.content)
             writer.member("events", ifAny: events.isEmpty ? nil : events)
             if !screen.tabs.isEmpty {
-                writer.name("tabs")
-                writer.array { writer in
-                    for tab in screen.tabs {
-                        writer.object { writer in
-                            writer.member("id", tab.id)
-                            writer.member("title", ifAny: tab.title.text)
-                            writer.member("icon", ifAny: tab.icon.text)
-                        }
+                writer.array("tabs", screen.tabs) { tab, writer in
+                    writer.object { writer in
+                        writer.member("id", tab.id)
+                        writer.member("title", ifAny: tab.title.text)
+                        writer.member("icon", ifAny: tab.icon.text)
                     }
                 }
             }
@@ -269,15 +251,12 @@ extension AppDescription {
             writer.member("coordinator", alert.coordinator)
             writer.member("source", "observed")
             writer.member("title", ifAny: alert.title.text)
-            writer.name("buttons")
-            writer.array { writer in
-                for button in alert.buttons {
-                    writer.object { writer in
-                        writer.member("id", button.id)
-                        writer.member("title", button.title)
-                        writer.member("role", ifAny: button.role?.rawValue)
-                        writer.member("event", ifAny: button.eventName)
-                    }
+            writer.array("buttons", alert.buttons) { button, writer in
+                writer.object { writer in
+                    writer.member("id", button.id)
+                    writer.member("title", button.title)
+                    writer.member("role", ifAny: button.role?.rawValue)
+                    writer.member("event", ifAny: button.eventName)
                 }
             }
         }
@@ -315,8 +294,7 @@ private struct EventDescription: JSONWritable {
             writer.member("title", title)
             writer.member("source", ifAny: isObserved ? "observed" : nil)
             writer.member("schema", ifAny: schema)
-            writer.name("example")
-            writer.object { writer in
+            writer.object("example") { writer in
                 writer.member("type", type)
                 writer.member("payload", ifAny: payload)
             }
