@@ -6,41 +6,45 @@ internal import JSONCoding
 /// type of an optional member that is `nil` in it, the other cases of an enum, or the elements of an empty array. A
 /// macro would see only the declaration, without nested types of other files and hand-written `init(from:)`, and every
 /// app would have to build swift-syntax.
-struct SchemaProbe: Decoder {
+struct SchemaProbe: Decoder, SingleValueDecodingContainer {
     /// The example's value at this place; `nil` if values have to be made up.
     let json: JSON?
     let trace: SchemaTrace
-    let codingPath: [any CodingKey]
+    private(set) var codingPath: [any CodingKey] = []
     /// The types that enclose this place. A type that contains itself is not followed a second time.
-    private let enclosing: [ObjectIdentifier]
+    private var enclosing: [ObjectIdentifier] = []
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     /// Enough for every realistic payload. It stops generic types that nest in themselves without end.
     private static let depthLimit = 16
 
     init(_ json: JSON?, _ trace: SchemaTrace) {
-        self.init(json, trace, codingPath: [], enclosing: [])
-    }
-
-    private init(
-        _ json: JSON?, _ trace: SchemaTrace, codingPath: [any CodingKey], enclosing: [ObjectIdentifier]
-    ) {
         self.json = json == .null ? nil : json
         self.trace = trace
-        self.codingPath = codingPath
-        self.enclosing = enclosing
     }
 
     func nested(_ json: JSON?, _ trace: SchemaTrace, _ key: any CodingKey) -> SchemaProbe {
-        SchemaProbe(json, trace, codingPath: codingPath + [key], enclosing: enclosing)
+        var nested = SchemaProbe(json, trace)
+        nested.codingPath = codingPath + [key]
+        nested.enclosing = enclosing
+        return nested
     }
 
-    func mismatch(_ type: Any.Type) -> DecodingError {
+    private func mismatch(_ type: Any.Type) -> DecodingError {
         .typeMismatch(type, .init(codingPath: codingPath, debugDescription: ""))
     }
 
+    func decodeNil() -> Bool { false }
+
+    /// - Throws: if the example's value is of another type, so that a type that tries several finds the right one.
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         if let known = type as? any KnownSchema.Type, let value = known.probe(self) as? Value { return value }
+        if let (schema, madeUp) = SchemaProbe.known(type) {
+            trace.note(schema)
+            if json == nil, let madeUp = madeUp as? Value { return madeUp }
+            guard let value = try? json?.decode(as: type) else { throw mismatch(type) }
+            return value
+        }
         if let cases = SchemaProbe.listedCases(of: type) {
             trace.note(["enum": .array(cases)])
             return try standIn(for: type, orElse: cases.first)
@@ -49,15 +53,40 @@ struct SchemaProbe: Decoder {
             return try standIn(for: type)
         }
         do {
-            return try Value(from: inside(type))
+            var inside = self
+            inside.enclosing.append(ObjectIdentifier(type))
+            return try Value(from: inside)
         } catch {
             if let json { trace.fillIn(from: json) }
             return try standIn(for: type)
         }
     }
 
-    private func inside(_ type: Any.Type) -> SchemaProbe {
-        SchemaProbe(json, trace, codingPath: codingPath, enclosing: enclosing + [ObjectIdentifier(type)])
+    /// The schema of a type that is known, and a value with which decoding continues if there is no example.
+    private static func known(_ type: Any.Type) -> (schema: JSONObject, madeUp: Any)? {
+        switch type {
+        case is Bool.Type: (["type": "boolean"], false)
+        // Also a valid UUID and a valid URL.
+        case is String.Type: (["type": "string"], "00000000-0000-0000-0000-000000000000")
+        case is Double.Type: (["type": "number"], 0.0)
+        case is Float.Type: (["type": "number"], Float(0))
+        case is Decimal.Type: (["type": "number"], Decimal(0))
+        case let type as any FixedWidthInteger.Type: known(integer: type)
+        case is JSONObject.Type: (["type": "object"], JSONObject())
+        case is Date.Type: (["type": "string", "format": "date-time"], Date(timeIntervalSince1970: 0))
+        case is URL.Type: (["type": "string", "format": "uri-reference"], URL(filePath: "/"))
+        case is UUID.Type: (["type": "string", "format": "uuid"], UUID())
+        case is Data.Type: (["type": "string", "contentEncoding": "base64"], Data())
+        case is Secret.Type: (["type": "string", "writeOnly": true], Secret(""))
+        default: nil
+        }
+    }
+
+    /// The bounds of `Int` and `Int64` are left out: they are those of an integer without bounds.
+    private static func known<Integer: FixedWidthInteger>(integer: Integer.Type) -> (schema: JSONObject, madeUp: Any) {
+        if Integer.isSigned, Integer.bitWidth == 64 { return (["type": "integer"], Integer.zero) }
+        let (least, most) = (JSON(integer: Integer.min), JSON(integer: Integer.max))
+        return (["type": "integer", "minimum": least, "maximum": most], Integer.zero)
     }
 
     /// A value of a type that is not probed any further: the example's value, or one that the type is likely to accept.
@@ -89,30 +118,28 @@ struct SchemaProbe: Decoder {
 
 extension SchemaProbe {
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        trace.noteObject()
+        trace.isObject = true
         guard json == nil || json?.object != nil else { throw mismatch(JSONObject.self) }
-        return KeyedDecodingContainer(SchemaProbeKeyedContainer(object: json?.object, probe: self))
+        return KeyedDecodingContainer(KeyedContainer(object: json?.object, probe: self))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
         let element = trace.noteArray()
         guard json == nil || json?.array != nil else { throw mismatch([JSON].self) }
-        return SchemaProbeUnkeyedContainer(elements: json?.array ?? [], element: element, probe: self)
+        return UnkeyedContainer(elements: json?.array ?? [], element: element, probe: self)
     }
 
-    func singleValueContainer() -> any SingleValueDecodingContainer {
-        SchemaProbeSingleValueContainer(probe: self)
-    }
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
 }
 
-struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
+private struct KeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     /// The example's object.
     let object: JSONObject?
     let probe: SchemaProbe
     var codingPath: [any CodingKey] { probe.codingPath }
 
     var allKeys: [Key] {
-        probe.trace.noteNames()
+        probe.trace.hasOpenNames = true
         return object?.names.compactMap { Key(stringValue: $0) } ?? []
     }
 
@@ -157,22 +184,16 @@ struct SchemaProbeKeyedContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
 }
 
 /// If the example has no elements, one is made up. A type that does not check for the end gets up to `madeUpLimit`.
-struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
+private struct UnkeyedContainer: UnkeyedDecodingContainer {
     let elements: [JSON]
     let element: SchemaTrace
     let probe: SchemaProbe
-    private(set) var currentIndex = 0
+    var currentIndex = 0
     var codingPath: [any CodingKey] { probe.codingPath }
     var count: Int? { max(elements.count, 1) }
     var isAtEnd: Bool { currentIndex >= max(elements.count, 1) }
 
     private static let madeUpLimit = 64
-
-    init(elements: [JSON], element: SchemaTrace, probe: SchemaProbe) {
-        self.elements = elements
-        self.element = element
-        self.probe = probe
-    }
 
     func decodeNil() -> Bool { false }
 
@@ -192,62 +213,16 @@ struct SchemaProbeUnkeyedContainer: UnkeyedDecodingContainer {
     /// Advances in any case, so that a loop that skips unsuitable elements comes to an end.
     private mutating func next() throws -> SchemaProbe {
         let key = TextKey(intValue: currentIndex)
-        let limit = elements.isEmpty ? SchemaProbeUnkeyedContainer.madeUpLimit : elements.count
+        let limit = elements.isEmpty ? UnkeyedContainer.madeUpLimit : elements.count
         guard currentIndex < limit else {
             throw DecodingError.valueNotFound(JSON.self, .init(codingPath: codingPath + [key], debugDescription: ""))
         }
-        let json = elements.isEmpty ? nil : elements[currentIndex]
-        currentIndex += 1
-        return probe.nested(json, element, key)
+        defer { currentIndex += 1 }
+        return probe.nested(elements.isEmpty ? nil : elements[currentIndex], element, key)
     }
 }
 
-struct SchemaProbeSingleValueContainer: SingleValueDecodingContainer {
-    let probe: SchemaProbe
-    var codingPath: [any CodingKey] { probe.codingPath }
-
-    /// A text that is also a valid UUID and a valid URL.
-    private static let madeUpText = "00000000-0000-0000-0000-000000000000"
-
-    func decodeNil() -> Bool { false }
-    func decode(_ type: Bool.Type) throws -> Bool { try value("boolean", madeUp: false) }
-    func decode(_ type: String.Type) throws -> String {
-        try value("string", madeUp: SchemaProbeSingleValueContainer.madeUpText)
-    }
-    func decode(_ type: Double.Type) throws -> Double { try value("number", madeUp: 0) }
-    func decode(_ type: Float.Type) throws -> Float { try value("number", madeUp: 0) }
-    func decode(_ type: Int.Type) throws -> Int { try integer() }
-    func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
-    func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
-    func decode(_ type: Int32.Type) throws -> Int32 { try integer() }
-    func decode(_ type: Int64.Type) throws -> Int64 { try integer() }
-    func decode(_ type: UInt.Type) throws -> UInt { try integer() }
-    func decode(_ type: UInt8.Type) throws -> UInt8 { try integer() }
-    func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
-    func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
-    func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
-    func decode(_ type: Int128.Type) throws -> Int128 { try integer() }
-    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer() }
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try probe.decode(type) }
-
-    /// The bounds of `Int` and `Int64` are left out: they are those of an integer without bounds.
-    private func integer<Integer: FixedWidthInteger & Decodable>() throws -> Integer {
-        let isUsual = Integer.isSigned && Integer.bitWidth == 64
-        let bounds: JSONObject = ["minimum": JSON(integer: Integer.min), "maximum": JSON(integer: Integer.max)]
-        return try value("integer", isUsual ? [:] : bounds, madeUp: 0)
-    }
-
-    private func value<Value: Decodable>(
-        _ type: JSON, _ bounds: JSONObject = [:], madeUp: Value
-    ) throws -> Value {
-        probe.trace.note(JSONObject([("type", type)] + bounds.members.map { ($0.name, $0.value) }))
-        guard let json = probe.json else { return madeUp }
-        guard let value = try? json.decode(as: Value.self) else { throw probe.mismatch(Value.self) }
-        return value
-    }
-}
-
-/// A type whose schema is written here, because it is known, or because probing `init(from:)` would not find it.
+/// A type whose schema is written by itself, because probing `init(from:)` would not find it.
 protocol KnownSchema {
     /// Notes the type's schema.
     ///
@@ -257,57 +232,8 @@ protocol KnownSchema {
 
 extension JSON: KnownSchema {
     static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.noteAnything()
+        probe.trace.isAnything = true
         return probe.json ?? .null
-    }
-}
-
-extension JSONObject: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "object"])
-        return probe.json?.object ?? [:]
-    }
-}
-
-extension Date: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "string", "format": "date-time"])
-        return probe.json?.date ?? Date(timeIntervalSince1970: 0)
-    }
-}
-
-extension Decimal: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "number"])
-        return probe.json?.decimal ?? 0
-    }
-}
-
-extension URL: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "string", "format": "uri-reference"])
-        return probe.json?.string.flatMap { URL(string: $0) } ?? URL(filePath: "/")
-    }
-}
-
-extension UUID: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "string", "format": "uuid"])
-        return probe.json?.string.flatMap { UUID(uuidString: $0) } ?? UUID()
-    }
-}
-
-extension Data: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "string", "contentEncoding": "base64"])
-        return probe.json?.string.flatMap { Data(base64Encoded: $0) } ?? Data()
-    }
-}
-
-extension Secret: KnownSchema {
-    static func probe(_ probe: SchemaProbe) -> Self {
-        probe.trace.note(["type": "string", "writeOnly": true])
-        return Secret(probe.json?.string ?? "")
     }
 }
 
@@ -357,11 +283,12 @@ final class SchemaTrace {
     }
 
     private var values: [JSONObject] = []
-    private var isAnything = false
-    private var isObject = false
+    /// Whether the type takes any value at all.
+    fileprivate var isAnything = false
+    fileprivate var isObject = false
     private var members: [Member] = []
     /// Whether the type read the names of the object's members: then the names are not fixed.
-    private var hasOpenNames = false
+    fileprivate var hasOpenNames = false
     /// The values of an object with any names, as of a dictionary.
     private var mapValue: SchemaTrace?
     /// The names that the members of such an object may have; `nil` for any.
@@ -375,13 +302,6 @@ extension SchemaTrace {
     func note(_ schema: JSONObject) {
         if !values.contains(schema) { values.append(schema) }
     }
-
-    /// Any value at all.
-    func noteAnything() { isAnything = true }
-
-    func noteObject() { isObject = true }
-
-    func noteNames() { hasOpenNames = true }
 
     /// A member of an object. It is required unless the type has ever read it in a way that permits its absence.
     func noteMember(_ name: String, isRequired: Bool) -> SchemaTrace {
@@ -415,21 +335,17 @@ extension SchemaTrace {
     /// Adds from an example what a type did not read because it threw before.
     func fillIn(from example: JSON) {
         switch example {
-        case .null: break
-        case .bool where isBlank: note(["type": "boolean"])
-        case .integer where isBlank: note(["type": "integer"])
-        case .number where isBlank, .longNumber where isBlank: note(["type": "number"])
-        case .string where isBlank: note(["type": "string"])
         case .array(let elements) where isBlank:
             let element = noteArray()
             for example in elements { element.fillIn(from: example) }
         case .object(let object) where isBlank || isObject && !hasOpenNames:
-            noteObject()
+            isObject = true
             for example in object.members {
                 let trace = member(example.name) ?? noteMember(example.name, isRequired: false)
                 trace.fillIn(from: example.value)
             }
-        default: break
+        case .null, .array, .object: break
+        default: if isBlank { observe(example) }
         }
     }
 
@@ -449,7 +365,7 @@ extension SchemaTrace {
             for value in elements { element.observe(value) }
         case .object(let object):
             let isFirst = !isObject
-            noteObject()
+            isObject = true
             for index in members.indices where !object.contains(members[index].name) {
                 members[index].isRequired = false
             }
