@@ -40,10 +40,7 @@ public final class DeviceRole: Sendable {
 
     fileprivate var hasPlainName: Bool {
         (1...32).contains(name.utf8.count)
-            && name.utf8.allSatisfy {
-                UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20
-                    || "-_".utf8.contains($0)
-            }
+            && name.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "-_".utf8.contains($0) }
     }
 }
 
@@ -206,6 +203,11 @@ extension NavigationState {
         guard role != nil else { return true }
         guard !isOnlyShown else { return false }
         return button.event.flatMap { self[alert.coordinator]?.type.isForRole($0, role) } ?? true
+    }
+
+    /// The buttons of the alert that this device may press.
+    package var buttonsToPress: [AlertButton] {
+        alert.map { alert in alert.alert.buttons.filter { mayPress($0, of: alert) } } ?? []
     }
 }
 

@@ -80,7 +80,7 @@ enum LinkOrigin: Equatable {
             self = .scheme(scheme)
             return
         }
-        let isWildcard = hosts.utf8.starts(with: "//*.".utf8)
+        let isWildcard = hosts.begins(with: "//*.")
         let plain = isWildcard ? "\(scheme)://\(Substring(hosts.utf8.dropFirst(4)))" : text
         guard let (authority, rest) = LinkAuthority.split(plain), rest.isEmpty,
             !authority.labels.contains(where: \.isEmpty)
@@ -116,16 +116,14 @@ struct LinkAuthority: Equatable {
     private init(scheme: String, host: String, port: UInt16?) {
         self.scheme = scheme
         self.host = host
-        self.labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-            .map { Substring($0) }
+        self.labels = host.parts(at: ".")
         self.port = port == ["http": 80, "https": 443][scheme] ? nil : port
     }
 
     /// The scheme of a URL, in lower case, and what follows its colon.
     static func splitScheme(_ url: String) -> (scheme: String, rest: Substring)? {
-        let scheme = url.utf8.prefix { $0 != UInt8(ascii: ":") }
-        guard isScheme(scheme), scheme.endIndex < url.endIndex else { return nil }
-        return (Substring(scheme).lowercased(), Substring(url.utf8[scheme.endIndex...].dropFirst()))
+        guard let (scheme, rest) = url.cut(at: ":"), isScheme(scheme.utf8) else { return nil }
+        return (scheme.lowercased(), rest)
     }
 
     /// Whether URLs of that scheme have a host that says whose they are.
@@ -136,10 +134,12 @@ struct LinkAuthority: Equatable {
     /// - Returns: `nil` if the text does not begin with a scheme, a host of letters, digits and `-._~`, and a port or
     ///   nothing after it. So there is neither a user nor an escape before the path.
     static func split(_ url: String) -> (authority: LinkAuthority, rest: Substring)? {
-        guard let (scheme, afterScheme) = splitScheme(url), afterScheme.utf8.starts(with: "//".utf8) else { return nil }
+        guard let (scheme, afterScheme) = splitScheme(url), afterScheme.begins(with: "//") else { return nil }
         let authority = afterScheme.utf8.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
         let host = authority.prefix { $0 != UInt8(ascii: ":") }
-        guard !host.isEmpty, host.allSatisfy({ isLetterOrDigit($0) || "-._~".utf8.contains($0) }) else { return nil }
+        guard !host.isEmpty, host.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || "-._~".utf8.contains($0) }) else {
+            return nil
+        }
         let afterHost = authority[host.endIndex...]
         let port = UInt16(Substring(afterHost.dropFirst()))
         // As it is written, without zeros before it and signs.
@@ -149,20 +149,15 @@ struct LinkAuthority: Equatable {
     }
 
     private static func isScheme(_ text: Substring.UTF8View) -> Bool {
-        guard let first = text.first, isLetterOrDigit(first), !isDigit(first) else { return false }
-        return text.allSatisfy { isLetterOrDigit($0) || "+-.".utf8.contains($0) }
+        text.first?.isASCIILetter == true
+            && text.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "+-.".utf8.contains($0) }
     }
+}
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        default: isDigit(byte)
-        }
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
+// Of ASCII.
+extension UInt8 {
+    var isASCIILetter: Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= self | 0x20 }
+    var isASCIIDigit: Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= self }
 }
 
 /// The parts of an opened path such as `/products/42?ref=mail`. One trailing slash and a fragment are ignored.
@@ -228,12 +223,8 @@ enum PathSegment {
     ///
     /// - Returns: `nil` if there is no leading slash.
     static func split(_ path: Substring) -> [Substring]? {
-        // Bytes, because to Swift a slash with a combining mark is another character.
-        let utf8 = path.utf8
-        guard utf8.first == UInt8(ascii: "/") else { return nil }
-        let rest = utf8.dropFirst()
-        if rest.isEmpty { return [] }
-        return rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { Substring($0) }
+        guard let (before, rest) = path.cut(at: "/"), before.isEmpty else { return nil }
+        return rest.isEmpty ? [] : rest.parts(at: "/")
     }
 
     /// The text of a segment, decoded once.
@@ -329,11 +320,11 @@ extension App {
         let authority = LinkAuthority.split(text)
         if let (authority, rest) = authority, linkOrigins.contains(where: { $0.covers(authority) }) {
             // A URL without a path has the path “/” (RFC 3986, section 6.2.3).
-            return rest.utf8.first == UInt8(ascii: "/") ? rest : "/" + rest
+            return rest.begins(with: "/") ? rest : "/" + rest
         }
         if let (scheme, rest) = LinkAuthority.splitScheme(text), linkOrigins.contains(.scheme(scheme)) {
-            let path = rest.utf8.starts(with: "//".utf8) ? Substring(rest.utf8.dropFirst(2)) : rest
-            return path.utf8.first == UInt8(ascii: "/") ? path : "/" + path
+            let path = rest.begins(with: "//") ? Substring(rest.utf8.dropFirst(2)) : rest
+            return path.begins(with: "/") ? path : "/" + path
         }
         guard authority == nil else { throw .unknownLink(reason: "The link's origin is none of the app's.") }
         return nil

@@ -251,9 +251,7 @@ struct LinkPatternParser {
         for (index, part) in parts.enumerated() { parse(segment: part, isLast: index == parts.count - 1) }
         guard end < text.endIndex else { return }
         let query = text.utf8[end...].dropFirst()
-        for part in query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
-            parse(query: Substring(part))
-        }
+        for part in Substring(query).parts(at: "&") { parse(query: part) }
     }
 
     /// The position of the question mark before the query. One before a closing brace belongs to a parameter.
@@ -266,7 +264,7 @@ struct LinkPatternParser {
     }
 
     private mutating func parse(segment: Substring, isLast: Bool) {
-        let inner = LinkPatternParser.inBraces(segment)
+        let inner = segment.inside("{", "}")
         if LinkPatternParser.hasBraces(inner ?? segment) {
             problems.append("“\(segment)”: braces must enclose the whole segment, once")
         } else if let inner {
@@ -286,9 +284,9 @@ struct LinkPatternParser {
     private mutating func parse(literal text: String) {
         if text.isEmpty {
             problems.append("has an empty segment")
-        } else if text.utf8.contains(where: { "#%".utf8.contains($0) }) {
+        } else if text.has("#") || text.has("%") {
             problems.append("“\(text)”: a segment is plain text, without fragment or escapes")
-        } else if text.utf8.contains(UInt8(ascii: "*")) {
+        } else if text.has("*") {
             problems.append(
                 "“\(text)”: a star stands for nothing else; any one segment is “{name}”, all further ones “{name...}”")
         } else if let written = PathSegment.encode(text) {
@@ -299,13 +297,13 @@ struct LinkPatternParser {
     }
 
     private mutating func parse(query text: Substring) {
-        let key = text.utf8.prefix { $0 != UInt8(ascii: "=") }
-        let value = Substring(text.utf8[key.endIndex...].dropFirst())
-        guard let inner = LinkPatternParser.inBraces(value), !LinkPatternParser.hasBraces(inner) else {
+        guard let (key, value) = text.cut(at: "="), let inner = value.inside("{", "}"),
+            !LinkPatternParser.hasBraces(inner)
+        else {
             problems.append("“\(text)”: a query parameter is a name, “=” and a parameter in braces")
             return
         }
-        let name = String(Substring(key))
+        let name = String(key)
         if name.isEmpty || LinkQuery.encode(name) != name {
             problems.append("“\(name)” cannot be the name of a query parameter")
         } else if query.contains(where: { $0.key == name }) {
@@ -322,9 +320,8 @@ struct LinkPatternParser {
         if isLenient { text.removeLast() }
         let isList = text.suffix(3).elementsEqual("...".utf8)
         if isList { text.removeLast(3) }
-        let parts = text.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-        let name = parts.first.map { String(Substring($0)) } ?? ""
-        let typeName = parts.count > 1 ? String(Substring(parts[1])) : LinkPattern.ParameterType.string.rawValue
+        let parts = Substring(text).parts(at: ":", limit: 2).map { String($0) }
+        let (name, typeName) = (parts[0], parts.count > 1 ? parts[1] : LinkPattern.ParameterType.string.rawValue)
         if !LinkPatternParser.isName(name) {
             problems.append("“\(name)” is not a parameter name: use letters, digits and “_”, a letter first")
         } else if !names.insert(name).inserted {
@@ -338,24 +335,11 @@ struct LinkPatternParser {
         return LinkPattern.Parameter(name: name, type: type, isList: isList, isLenient: isLenient)
     }
 
-    /// The text between a brace at the beginning and one at the end; `nil` if either is missing.
-    private static func inBraces(_ text: Substring) -> Substring? {
-        let utf8 = text.utf8
-        guard utf8.first == UInt8(ascii: "{"), utf8.last == UInt8(ascii: "}") else { return nil }
-        return Substring(utf8.dropFirst().dropLast())
-    }
-
-    private static func hasBraces(_ text: Substring) -> Bool {
-        text.utf8.contains { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }
-    }
+    private static func hasBraces(_ text: Substring) -> Bool { text.has("{") || text.has("}") }
 
     private static func isName(_ text: String) -> Bool {
-        guard let first = text.unicodeScalars.first, isLetter(first) else { return false }
-        return text.unicodeScalars.allSatisfy { isLetter($0) || ("0"..."9").contains($0) || $0 == "_" }
-    }
-
-    private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
-        ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
+        text.utf8.first?.isASCIILetter == true
+            && text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
     }
 }
 

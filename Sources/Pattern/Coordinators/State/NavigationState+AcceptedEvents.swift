@@ -211,13 +211,10 @@ extension NavigationState {
     func isForOthers(_ event: String) -> Bool {
         guard let role else { return false }
         if isOnlyShown { return true }
-        guard alert == nil, var next = visible?.coordinator else { return false }
-        while let coordinator = self[next] {
-            if let shape = coordinator.type.event(event), !shape.roles.includes(role) { return true }
-            guard let parent = coordinator.parent else { break }
-            next = parent
+        guard alert == nil, let visible else { return false }
+        return lineage(of: visible.coordinator).contains { id in
+            self[id]?.type.event(event)?.roles.includes(role) == false
         }
-        return false
     }
 }
 
@@ -342,13 +339,7 @@ extension NavigationState {
         case .backTo: ("key", visibleStacks.flatMap { $0.screens.dropLast().map(\.key) })
         case .selectTab: ("tab", visibleTabs)
         case .dismiss: ("key", presented[(lowestDismissable ?? 0)...].map(\.key))
-        case .answer:
-            (
-                "button",
-                alert.map { alert in
-                    alert.alert.buttons.filter { mayPress($0, of: alert) }.map(\.id)
-                } ?? []
-            )
+        case .answer: ("button", buttonsToPress.map(\.id))
         case .back, .backToRoot, .open, .relaunch, .describeClient: nil
         }
     }
