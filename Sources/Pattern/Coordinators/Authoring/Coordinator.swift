@@ -113,9 +113,7 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     @available(*, deprecated, message: "write retries(_:)")
     static func retries(for effect: Effect) throws -> RetriesNearMiss
     @available(*, deprecated, message: "write effectDidFail(_:_:_:)")
-    mutating func effectDidFail(
-        _ effect: Effect, _ error: any Error, navigator: inout Navigator
-    ) async throws -> FailureNearMiss
+    mutating func effectDidFail(_: Effect, _: any Error, navigator: inout Navigator) async throws -> FailureNearMiss
     @available(*, deprecated, message: "write effectDidFail(_:_:_:)")
     mutating func effectDidFail(_ effect: Effect, _ error: any Error) async throws -> BareFailureNearMiss
 
@@ -362,9 +360,7 @@ extension Coordinator {
     public func fields(for event: Event, in context: NavigationContext) -> Undeclared { Undeclared() }
     public func retries(_ effect: Effect) -> Undeclared { Undeclared() }
     public static func retries(for effect: Effect) -> Undeclared { Undeclared() }
-    public mutating func effectDidFail(
-        _ effect: Effect, _ error: any Error, navigator: inout Navigator
-    ) -> Undeclared { Undeclared() }
+    public mutating func effectDidFail(_: Effect, _: any Error, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func effectDidFail(_ effect: Effect, _ error: any Error) -> Undeclared { Undeclared() }
 }
 

@@ -43,79 +43,65 @@ public protocol NearMisses {
     associatedtype BarePairingNearMiss = Undeclared
 
     @available(*, deprecated, message: "write childDidFinish(_:_:)")
-    mutating func childDidFinish(
-        _ child: any Coordinator, navigator: inout Navigator
-    ) async throws -> FinishNearMiss
+    mutating func childDidFinish(_: any Coordinator, navigator: inout Navigator) async throws -> FinishNearMiss
     @available(*, deprecated, message: "write childDidFinish(_:_:)")
-    mutating func childDidFinish(_ child: any Coordinator) async throws -> BareFinishNearMiss
+    mutating func childDidFinish(_: any Coordinator) async throws -> BareFinishNearMiss
     @available(*, deprecated, message: "write childWasDismissed(_:_:)")
-    mutating func childWasDismissed(
-        _ child: any Coordinator, navigator: inout Navigator
-    ) async throws -> DismissalNearMiss
+    mutating func childWasDismissed(_: any Coordinator, navigator: inout Navigator) async throws -> DismissalNearMiss
     @available(*, deprecated, message: "write childWasDismissed(_:_:)")
-    mutating func childWasDismissed(_ child: any Coordinator) async throws -> BareDismissalNearMiss
+    mutating func childWasDismissed(_: any Coordinator) async throws -> BareDismissalNearMiss
     @available(*, deprecated, message: "write render(_:in:)")
-    mutating func render(_ screen: inout Screen, context: NavigationContext) async throws -> DrawingNearMiss
+    mutating func render(_: inout Screen, context: NavigationContext) async throws -> DrawingNearMiss
     @available(*, deprecated, message: "write render(_:in:)")
-    mutating func render(_ screen: inout Screen, _ context: NavigationContext) async throws -> BareDrawingNearMiss
+    mutating func render(_: inout Screen, _: NavigationContext) async throws -> BareDrawingNearMiss
     @available(*, deprecated, message: "write content(of:in:)")
-    mutating func content(of screen: Screen, context: ContentContext) async throws -> ContentNearMiss
+    mutating func content(of _: Screen, context: ContentContext) async throws -> ContentNearMiss
     @available(*, deprecated, message: "write shouldLeave(_:in:)")
-    mutating func shouldLeave(_ screen: Screen, context: NavigationContext) async throws -> LeavingNearMiss
+    mutating func shouldLeave(_: Screen, context: NavigationContext) async throws -> LeavingNearMiss
     @available(*, deprecated, message: "write shouldLeave(_:in:)")
-    mutating func shouldLeave(_ screen: Screen, _ context: NavigationContext) async throws -> BareLeavingNearMiss
+    mutating func shouldLeave(_: Screen, _: NavigationContext) async throws -> BareLeavingNearMiss
     @available(*, deprecated, message: "write open(_:_:)")
-    mutating func open(_ link: Link, navigator: inout Navigator) async throws -> OpeningNearMiss
+    mutating func open(_: Link, navigator: inout Navigator) async throws -> OpeningNearMiss
     @available(*, deprecated, message: "write migrate(_:from:)")
-    static func migrate(_ saved: JSON, version: Int) throws -> MigrationNearMiss
+    static func migrate(_: JSON, version: Int) throws -> MigrationNearMiss
     @available(*, deprecated, message: "write migrate(_:from:)")
-    static func migrate(_ screen: Screen, version: Int) throws -> ScreenMigrationNearMiss
+    static func migrate(_: Screen, version: Int) throws -> ScreenMigrationNearMiss
     @available(*, deprecated, message: "write migrate(_:from:)")
-    static func migrate(_ work: SavedWork, version: Int) throws -> WorkMigrationNearMiss
+    static func migrate(_: SavedWork, version: Int) throws -> WorkMigrationNearMiss
     @available(*, deprecated, message: "write shouldSelectTab(_:_:)")
-    mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabNearMiss
+    mutating func shouldSelectTab(_: String, navigator: inout Navigator) async throws -> TabNearMiss
     @available(*, deprecated, message: "write didSelectTab(_:_:)")
-    mutating func didSelectTab(_ tab: String, navigator: inout Navigator) async throws -> TabSelectionNearMiss
+    mutating func didSelectTab(_: String, navigator: inout Navigator) async throws -> TabSelectionNearMiss
     /// Only a `TabBarDelegate` has it.
-    mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) async throws -> TabQuestion
+    mutating func shouldSelectTab(_: String, _: inout Navigator) async throws -> TabQuestion
     /// Only a `TabBarDelegate` has it.
-    mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) async throws -> TabSelection
+    mutating func didSelectTab(_: String, _: inout Navigator) async throws -> TabSelection
     @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
     mutating func childDidDeliver(
-        _ value: any Sendable, from child: any Coordinator, navigator: inout Navigator
+        _: any Sendable, from _: any Coordinator, navigator: inout Navigator
     ) async throws -> DeliveryNearMiss
     @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
-    mutating func childDidDeliver(
-        _ value: any Sendable, from child: any Coordinator
-    ) async throws -> BareDeliveryNearMiss
+    mutating func childDidDeliver(_: any Sendable, from _: any Coordinator) async throws -> BareDeliveryNearMiss
     @available(*, deprecated, message: "write childDidDeliver(_:from:_:)")
-    mutating func childDidDeliver(
-        _ value: any Sendable, _ navigator: inout Navigator
-    ) async throws -> StrayDeliveryNearMiss
+    mutating func childDidDeliver(_: any Sendable, _: inout Navigator) async throws -> StrayDeliveryNearMiss
     /// Only a `StackDelegate` has it.
-    mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) async throws -> ScreenRemoval
+    mutating func screenWasRemoved(_: Screen, _: inout Navigator) async throws -> ScreenRemoval
     @available(*, deprecated, message: "write screenWasRemoved(_:_:)")
-    mutating func screenWasRemoved(
-        _ screen: Screen, navigator: inout Navigator
-    ) async throws -> ScreenRemovalNearMiss
+    mutating func screenWasRemoved(_: Screen, navigator: inout Navigator) async throws -> ScreenRemovalNearMiss
     @available(*, deprecated, message: "write screenWasRemoved(_:_:)")
-    mutating func screenWasRemoved(_ screen: Screen) async throws -> BareScreenRemovalNearMiss
+    mutating func screenWasRemoved(_: Screen) async throws -> BareScreenRemovalNearMiss
     @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
-    func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws -> EndNearMiss
+    func sessionWillEnd(_: EndReason, context: EffectContext) async throws -> EndNearMiss
     @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
-    func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) async throws -> BareEndNearMiss
+    func sessionWillEnd(_: EndReason, _: EffectContext) async throws -> BareEndNearMiss
     @available(*, deprecated, message: "write sessionWillEnd(_:in:), in an EffectContext")
-    mutating func sessionWillEnd(
-        _ reason: EndReason, in context: NavigationContext
-    ) async throws -> EndContextNearMiss
+    mutating func sessionWillEnd(_: EndReason, in _: NavigationContext) async throws -> EndContextNearMiss
     @available(*, deprecated, message: "write sessionWillEnd(_:in:), in an EffectContext")
-    mutating func sessionWillEnd(
-        _ reason: EndReason, _ navigator: inout Navigator
-    ) async throws -> EndNavigatorNearMiss
+    mutating func sessionWillEnd(_: EndReason, _: inout Navigator) async throws -> EndNavigatorNearMiss
     @available(*, deprecated, message: "write deviceDidPair(_:_:)")
-    mutating func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) async throws -> PairingNearMiss
+    mutating func deviceDidPair(_: PairedDevice, navigator: inout Navigator) async throws -> PairingNearMiss
     @available(*, deprecated, message: "write deviceDidPair(_:_:)")
-    mutating func deviceDidPair(_ device: PairedDevice) async throws -> BarePairingNearMiss
+    mutating func deviceDidPair(_: PairedDevice) async throws -> BarePairingNearMiss
 }
 
 /// The type of every function and list that a coordinator does not declare.
@@ -124,44 +110,44 @@ public struct Undeclared: Sendable {
 }
 
 extension NearMisses {
-    public mutating func childDidFinish(_ child: any Coordinator, navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func childDidFinish(_ child: any Coordinator) -> Undeclared { .init() }
-    public mutating func childWasDismissed(_ child: any Coordinator, navigator: inout Navigator) -> Undeclared {
-        .init()
-    }
-    public mutating func childWasDismissed(_ child: any Coordinator) -> Undeclared { .init() }
-    public mutating func render(_ screen: inout Screen, context: NavigationContext) -> Undeclared { .init() }
-    public mutating func render(_ screen: inout Screen, _ context: NavigationContext) -> Undeclared { .init() }
-    public mutating func content(of screen: Screen, context: ContentContext) -> Undeclared { .init() }
-    public mutating func shouldLeave(_ screen: Screen, context: NavigationContext) -> Undeclared { .init() }
-    public mutating func shouldLeave(_ screen: Screen, _ context: NavigationContext) -> Undeclared { .init() }
-    public mutating func open(_ link: Link, navigator: inout Navigator) -> Undeclared { .init() }
-    public static func migrate(_ saved: JSON, version: Int) -> Undeclared { .init() }
-    public static func migrate(_ screen: Screen, version: Int) -> Undeclared { .init() }
-    public static func migrate(_ work: SavedWork, version: Int) -> Undeclared { .init() }
-    public mutating func shouldSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func didSelectTab(_ tab: String, navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func shouldSelectTab(_ tab: String, _ navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func didSelectTab(_ tab: String, _ navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func childDidFinish(_: any Coordinator, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func childDidFinish(_: any Coordinator) -> Undeclared { .init() }
+    public mutating func childWasDismissed(_: any Coordinator, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func childWasDismissed(_: any Coordinator) -> Undeclared { .init() }
+    public mutating func render(_: inout Screen, context: NavigationContext) -> Undeclared { .init() }
+    public mutating func render(_: inout Screen, _: NavigationContext) -> Undeclared { .init() }
+    public mutating func content(of _: Screen, context: ContentContext) -> Undeclared { .init() }
+    public mutating func shouldLeave(_: Screen, context: NavigationContext) -> Undeclared { .init() }
+    public mutating func shouldLeave(_: Screen, _: NavigationContext) -> Undeclared { .init() }
+    public mutating func open(_: Link, navigator: inout Navigator) -> Undeclared { .init() }
+    public static func migrate(_: JSON, version: Int) -> Undeclared { .init() }
+    public static func migrate(_: Screen, version: Int) -> Undeclared { .init() }
+    public static func migrate(_: SavedWork, version: Int) -> Undeclared { .init() }
+    public mutating func shouldSelectTab(_: String, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func didSelectTab(_: String, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func shouldSelectTab(_: String, _: inout Navigator) -> Undeclared { .init() }
+    public mutating func didSelectTab(_: String, _: inout Navigator) -> Undeclared { .init() }
     public mutating func childDidDeliver(
-        _ value: any Sendable, from child: any Coordinator, navigator: inout Navigator
+        _: any Sendable, from _: any Coordinator, navigator: inout Navigator
     ) -> Undeclared { .init() }
-    public mutating func childDidDeliver(_ value: any Sendable, from child: any Coordinator) -> Undeclared { .init() }
-    public mutating func childDidDeliver(_ value: any Sendable, _ navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func screenWasRemoved(_ screen: Screen, navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func screenWasRemoved(_ screen: Screen) -> Undeclared { .init() }
-    public func sessionWillEnd(_ reason: EndReason, context: EffectContext) -> Undeclared { .init() }
-    public func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) -> Undeclared { .init() }
-    public mutating func sessionWillEnd(_ reason: EndReason, in context: NavigationContext) -> Undeclared { .init() }
-    public mutating func sessionWillEnd(_ reason: EndReason, _ navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func deviceDidPair(_ device: PairedDevice) -> Undeclared { .init() }
+    public mutating func childDidDeliver(_: any Sendable, from _: any Coordinator) -> Undeclared { .init() }
+    public mutating func childDidDeliver(_: any Sendable, _: inout Navigator) -> Undeclared { .init() }
+    public mutating func screenWasRemoved(_: Screen, _: inout Navigator) -> Undeclared { .init() }
+    public mutating func screenWasRemoved(_: Screen, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func screenWasRemoved(_: Screen) -> Undeclared { .init() }
+    public func sessionWillEnd(_: EndReason, context: EffectContext) -> Undeclared { .init() }
+    public func sessionWillEnd(_: EndReason, _: EffectContext) -> Undeclared { .init() }
+    public mutating func sessionWillEnd(_: EndReason, in _: NavigationContext) -> Undeclared { .init() }
+    public mutating func sessionWillEnd(_: EndReason, _: inout Navigator) -> Undeclared { .init() }
+    public mutating func deviceDidPair(_: PairedDevice, navigator: inout Navigator) -> Undeclared { .init() }
+    public mutating func deviceDidPair(_: PairedDevice) -> Undeclared { .init() }
 }
 
 extension Coordinator {
     /// The declared functions that nobody calls, each with what its author probably meant.
     static var nearMisses: [String] {
+        let isDelegate = self is any TabBarDelegate.Type
+        let tabBarDelegate = "extension \(self): TabBarDelegate"
         let suspects: [(type: any Any.Type, declared: String, meant: String)] = [
             (FinishNearMiss.self, "childDidFinish(_:navigator:)", "childDidFinish(_:_:)"),
             (BareFinishNearMiss.self, "childDidFinish(_:)", "childDidFinish(_:_:)"),
@@ -188,14 +174,8 @@ extension Coordinator {
             (BareFailureNearMiss.self, "effectDidFail(_:_:)", "effectDidFail(_:_:_:)"),
             (TabNearMiss.self, "shouldSelectTab(_:navigator:)", "shouldSelectTab(_:_:)"),
             (TabSelectionNearMiss.self, "didSelectTab(_:navigator:)", "didSelectTab(_:_:)"),
-            (
-                self is any TabBarDelegate.Type ? Undeclared.self : TabQuestion.self, "shouldSelectTab(_:_:)",
-                "extension \(self): TabBarDelegate"
-            ),
-            (
-                self is any TabBarDelegate.Type ? Undeclared.self : TabSelection.self, "didSelectTab(_:_:)",
-                "extension \(self): TabBarDelegate"
-            ),
+            (isDelegate ? Undeclared.self : TabQuestion.self, "shouldSelectTab(_:_:)", tabBarDelegate),
+            (isDelegate ? Undeclared.self : TabSelection.self, "didSelectTab(_:_:)", tabBarDelegate),
             (DeliveryNearMiss.self, "childDidDeliver(_:from:navigator:)", "childDidDeliver(_:from:_:)"),
             (BareDeliveryNearMiss.self, "childDidDeliver(_:from:)", "childDidDeliver(_:from:_:)"),
             (StrayDeliveryNearMiss.self, "childDidDeliver(_:_:)", "childDidDeliver(_:from:_:)"),
