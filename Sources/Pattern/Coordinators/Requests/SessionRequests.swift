@@ -8,13 +8,15 @@ extension Navigator {
     ///   too: right at a sign-in and a sign-out, unless these devices may see what the user sees. If not, they keep access to
     ///   the session, but no longer to its earlier versions.
     public mutating func rotateToken(endingOthers: Bool = false) {
-        record(RotateToken(rotation: endingOthers ? .endingOthers : .keepingOthers))
+        let name = endingOthers ? "rotateToken(endingOthers: true)" : "rotateToken()"
+        let rotation = endingOthers ? TokenRotation.endingOthers : .keepingOthers
+        record(ChangeSession(name: name, changes: SessionChanges(tokenRotation: rotation)))
     }
 
     /// Revokes the token of one of the session's devices with this transition, see `devices`. It may be the acting one, whose
     /// event is still answered. If there is none of that number, or no other device, nothing happens.
     public mutating func revokeDevice(_ number: Int) {
-        record(RevokeDevice(number: number))
+        record(ChangeSession(name: "revokeDevice(_:)", changes: SessionChanges(revokedDevices: [number])))
     }
 
     /// Asks for a code that pairs another device with the session. Only the client that posted the event gets it, beside
@@ -30,47 +32,8 @@ extension Navigator {
     ///   - role: what it may do, one of the app's roles; `nil` for the role of the acting device, or another one that this may
     ///     give and the new device asks for.
     public mutating func requestPairingCode(label: String? = nil, role: DeviceRole? = nil) {
-        record(RequestPairingCode(pairing: PairingRequest(label: label, role: role?.name)))
-    }
-}
-
-private struct RotateToken: Request {
-    let rotation: TokenRotation
-    var name: String { "rotateToken(\(rotation == .endingOthers ? "endingOthers: true" : ""))" }
-    var outlivesCoordinator: Bool { true }
-
-    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
-        guard run.cause == .event else { throw run.impossible("there is no client that could get a new token") }
-        run.changes = SessionChanges(run.changes, tokenRotation: rotation)
-    }
-}
-
-private struct RevokeDevice: Request {
-    let number: Int
-    var name: String { "revokeDevice(_:)" }
-    var outlivesCoordinator: Bool { true }
-
-    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
-        run.changes = SessionChanges(run.changes, revokedDevices: [number])
-    }
-}
-
-private struct RequestPairingCode: Request {
-    let pairing: PairingRequest
-    var name: String { "requestPairingCode()" }
-    var outlivesCoordinator: Bool { true }
-
-    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
-        guard run.cause == .event, run.event != nil else {
-            throw run.impossible("there is no client that could get a code")
-        }
-        guard pairing.label.map(PairedDevice.isLabel) ?? true else {
-            throw run.impossible("a label has 1 to 64 characters, and no control characters")
-        }
-        if let role = pairing.role, !run.app.roles.contains(where: { $0.name == role }) {
-            throw run.impossible("the app has no role “\(role)”")
-        }
-        run.changes = SessionChanges(run.changes, pairingRequest: pairing)
+        let pairing = PairingRequest(label: label, role: role?.name)
+        record(ChangeSession(name: "requestPairingCode()", changes: SessionChanges(pairingRequest: pairing)))
     }
 }
 
@@ -138,12 +101,12 @@ extension Navigator {
     ///
     /// - Parameter user: the app's own name for the user, of 1 to `UserID.limit` bytes. The operator sees it.
     public mutating func signIn(user: String) {
-        record(ChangeUser(change: .signIn(user: user)))
+        record(ChangeSession(name: "signIn(user:)", changes: SessionChanges(userChange: .signIn(user: user))))
     }
 
     /// Assigns the session to no user with this transition. Call `rotateToken`, too.
     public mutating func signOut() {
-        record(ChangeUser(change: .signOut))
+        record(ChangeSession(name: "signOut()", changes: SessionChanges(userChange: .signOut)))
     }
 
     /// Ends sessions of a user in all apps, for good: their clients get 410. They end after the transition is committed
@@ -153,7 +116,8 @@ extension Navigator {
     /// The first transition of a session ends none. An app should ask for the user's password first (OWASP ASVS 5.0,
     /// 7.5.2).
     public mutating func endSessions(ofUser user: String, _ sessions: UserSessions = .others) {
-        record(EndSessions(ending: SessionEnding(user: user, sessions: sessions)))
+        let ending = SessionEnding(user: user, sessions: sessions)
+        record(ChangeSession(name: "endSessions(ofUser:)", changes: SessionChanges(sessionEndings: [ending])))
     }
 
     /// The sessions that a user is signed in to, in all apps, as they are now; at most a hundred. Those last used come
@@ -165,32 +129,31 @@ extension Navigator {
     }
 }
 
-private struct ChangeUser: Request {
-    let change: UserChange
-    var name: String { change == .signOut ? "signOut()" : "signIn(user:)" }
+/// Changes the session beside its state.
+private struct ChangeSession: Request {
+    let name: String
+    let changes: SessionChanges
     var outlivesCoordinator: Bool { true }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
-        try run.check(change.user)
-        run.changes = SessionChanges(run.changes, userChange: change)
+        if let problem = problem(in: run) { throw run.impossible(problem) }
+        run.changes = run.changes?.followed(by: changes) ?? changes
     }
-}
 
-private struct EndSessions: Request {
-    let ending: SessionEnding
-    var name: String { "endSessions(ofUser:)" }
-    var outlivesCoordinator: Bool { true }
-
-    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
-        try run.check(ending.user)
-        run.changes = SessionChanges(run.changes, sessionEndings: [ending])
-    }
-}
-
-extension TransitionRun {
-    fileprivate func check(_ user: String?) throws(NavigationError) {
-        guard user.map(UserID.isValid) ?? true else {
-            throw impossible("a user's id has 1 to \(UserID.limit) bytes, and no zero byte")
+    private func problem(in run: TransitionRun) -> String? {
+        if changes.tokenRotation != nil, run.cause != .event { return "there is no client that could get a new token" }
+        if let pairing = changes.pairingRequest {
+            guard run.isOfEvent else { return "there is no client that could get a code" }
+            guard pairing.label.map(PairedDevice.isLabel) ?? true else {
+                return "a label has 1 to 64 characters, and no control characters"
+            }
+            if let role = pairing.role, !run.app.roles.contains(where: { $0.name == role }) {
+                return "the app has no role “\(role)”"
+            }
         }
+        guard let user = changes.userChange?.user ?? changes.sessionEndings.first?.user, !UserID.isValid(user) else {
+            return nil
+        }
+        return "a user's id has 1 to \(UserID.limit) bytes, and no zero byte"
     }
 }

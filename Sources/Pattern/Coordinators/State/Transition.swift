@@ -68,7 +68,7 @@ public struct Transition: Sendable, Equatable {
             operations: next.state.operations(
                 since: original, replaced: (operations + other.operations).replaced),
             finished: finished + other.finished, dismissed: dismissed + other.dismissed,
-            changes: other.changes.map { SessionChanges(changes, followedBy: $0) } ?? changes)
+            changes: other.changes.map { changes?.followed(by: $0) ?? $0 } ?? changes)
     }
 }
 
@@ -85,25 +85,24 @@ public final class SessionChanges: Sendable, Equatable {
     /// The sessions that end, see `Navigator.endSessions`.
     public let sessionEndings: [SessionEnding]
 
-    /// - Parameter earlier: what has changed before.
     package init(
-        _ earlier: SessionChanges? = nil, tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil,
-        revokedDevices: [Int] = [], userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
+        tokenRotation: TokenRotation? = nil, pairingRequest: PairingRequest? = nil, revokedDevices: [Int] = [],
+        userChange: UserChange? = nil, sessionEndings: [SessionEnding] = []
     ) {
-        let endsOthers = earlier?.tokenRotation == .endingOthers
-        self.tokenRotation = endsOthers ? .endingOthers : tokenRotation ?? earlier?.tokenRotation
-        self.pairingRequest = pairingRequest ?? earlier?.pairingRequest
-        let revoked = earlier?.revokedDevices ?? []
-        self.revokedDevices = revoked + revokedDevices.filter { !revoked.contains($0) }
-        self.userChange = userChange ?? earlier?.userChange
-        let endings = earlier?.sessionEndings ?? []
-        self.sessionEndings = endings + sessionEndings.filter { !endings.contains($0) }
+        self.tokenRotation = tokenRotation
+        self.pairingRequest = pairingRequest
+        self.revokedDevices = revokedDevices
+        self.userChange = userChange
+        self.sessionEndings = sessionEndings
     }
 
-    fileprivate convenience init(_ earlier: SessionChanges?, followedBy next: SessionChanges) {
-        self.init(
-            earlier, tokenRotation: next.tokenRotation, pairingRequest: next.pairingRequest,
-            revokedDevices: next.revokedDevices, userChange: next.userChange, sessionEndings: next.sessionEndings)
+    func followed(by next: SessionChanges) -> SessionChanges {
+        SessionChanges(
+            tokenRotation: tokenRotation == .endingOthers ? .endingOthers : next.tokenRotation ?? tokenRotation,
+            pairingRequest: next.pairingRequest ?? pairingRequest,
+            revokedDevices: revokedDevices + next.revokedDevices.filter { !revokedDevices.contains($0) },
+            userChange: next.userChange ?? userChange,
+            sessionEndings: sessionEndings + next.sessionEndings.filter { !sessionEndings.contains($0) })
     }
 
     public static func == (left: SessionChanges, right: SessionChanges) -> Bool {
