@@ -85,11 +85,11 @@ private protocol DeliveryHost {
 }
 
 /// Values of any types. Only their number is saved.
-struct Deliveries: Codable {
+struct Deliveries {
     var values: [any Sendable] = []
+}
 
-    init() {}
-
+extension Deliveries: Codable {
     init(from decoder: any Decoder) {}
 
     func encode(to encoder: any Encoder) throws {

@@ -19,9 +19,7 @@ extension CoordinatorTester {
 
     /// The innermost visible tabs, the selected one with a star: `["home*", "plus"]`; empty if there are no tabs.
     public var tabs: [String] {
-        guard let tabs = state.visibleStacks.last(where: { $0.screens.last?.tabs != nil })?.screens.last?.tabs else {
-            return []
-        }
+        guard let tabs = state.visibleStacks.compactMap({ $0.screens.last?.tabs }).last else { return [] }
         return tabs.items.indices.map { CoordinatorTester.name(ofTab: $0, in: tabs) }
     }
 

@@ -24,12 +24,7 @@ extension CoordinatorTester {
     public mutating func send(
         signal type: String, _ payload: JSON? = nil, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
-        do throws(NavigationError) {
-            try await carryOut(.signal(PostedEvent(type, payload: payload)))
-        } catch {
-            let isNotAccepted = error == .signalNotAccepted || error == .unknownSignal
-            throw Failure(error, of: type, accepted: isNotAccepted ? signals : [], fileID: fileID, line: line)
-        }
+        try await carryOut(.signal(PostedEvent(type, payload: payload)), of: type, fileID, line)
     }
 
     /// Sends a signal as another system would; its secrets arrive unmasked.
@@ -60,12 +55,8 @@ extension CoordinatorTester {
         lastDevice += 1
         let given = app.role(role?.name ?? pairingRequest?.role)
         let device = PairedDevice(lastDevice, label: label, role: given, client: client, pairedAt: now)
-        do throws(NavigationError) {
-            devices.append(Device(device.number, label: label, role: device.role, device.client))
-            try await carryOut(.pairing(device))
-        } catch {
-            throw Failure(error, fileID: fileID, line: line)
-        }
+        devices.append(Device(device.number, label: label, role: device.role, device.client))
+        try await carryOut(.pairing(device), of: nil, fileID, line)
     }
 
     /// Goes on with another device of the session: what the test reads from now on is drawn for it, and what it sends comes
@@ -122,11 +113,7 @@ extension CoordinatorTester {
                     line: line)
             }
             now = max(now, due)
-            do throws(NavigationError) {
-                try await carryOut(.timer(timer.number))
-            } catch {
-                throw Failure(error, of: timer.signal, accepted: [], fileID: fileID, line: line)
-            }
+            try await carryOut(.timer(timer.number), of: timer.signal, fileID, line)
         }
         now = end
     }
@@ -215,11 +202,7 @@ extension CoordinatorTester {
     private mutating func end(
         _ effect: PendingWork, with outcome: EffectOutcome, _ fileID: String, _ line: UInt
     ) async throws(Failure) {
-        do throws(NavigationError) {
-            try await carryOut(.effect(effect.number, outcome))
-        } catch {
-            throw Failure(error, of: effect.effect, accepted: [], fileID: fileID, line: line)
-        }
+        try await carryOut(.effect(effect.number, outcome), of: effect.effect, fileID, line)
     }
 }
 

@@ -161,26 +161,16 @@ public struct CoordinatorTester: Sendable {
         }
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, screen: screen, address: address)
-            keep(try await result(of: event, isDryRun: false, &findings))
+            let run = try app.begin(event, on: state, at: now, by: acting)
+            keep(try await result(of: run, isDryRun: false, &findings))
         } catch {
             var isNotAccepted = [.eventNotAccepted, .payloadNotOffered, .unknownEvent].contains(error)
             if case .notForRole = error { isNotAccepted = true }
             var accepted = isNotAccepted ? state.acceptedEvents : []
             if accepted.contains(type) { accepted = state.payloadsToTry(of: type).map { "\(type) \($0 ?? [:])" } }
-            if type == BuiltInEvent.answer.rawValue {
-                accepted =
-                    state.alert.map { alert in
-                        alert.alert.buttons.filter { state.mayPress($0, of: alert) }.map(\.id)
-                    } ?? []
-            }
+            if type == BuiltInEvent.answer.rawValue { accepted = state.buttonsToPress.map(\.id) }
             throw Failure(error, of: type, accepted: accepted, fileID: fileID, line: line)
         }
-    }
-
-    private func result(
-        of event: PostedEvent, isDryRun: Bool, _ findings: inout Findings
-    ) async throws(NavigationError) -> TransitionResult {
-        try await result(of: app.begin(event, on: state, at: now, by: acting), isDryRun: isDryRun, &findings)
     }
 
     private func result(
@@ -210,9 +200,19 @@ public struct CoordinatorTester: Sendable {
     }
 
     /// Carries out what happened elsewhere than on the session's screens; nothing if the effect or timer is over.
-    mutating func carryOut(_ occurrence: Occurrence) async throws(NavigationError) {
-        guard let run = try app.begin(occurrence, on: state, at: now) else { return }
-        keep(try await result(of: run, isDryRun: false, &findings))
+    ///
+    /// - Parameter name: that of the signal or effect.
+    mutating func carryOut(
+        _ occurrence: Occurrence, of name: String?, _ fileID: String, _ line: UInt
+    ) async throws(Failure) {
+        do throws(NavigationError) {
+            guard let run = try app.begin(occurrence, on: state, at: now) else { return }
+            keep(try await result(of: run, isDryRun: false, &findings))
+        } catch {
+            var accepted: [String] = []
+            if case .signal = occurrence, error == .signalNotAccepted || error == .unknownSignal { accepted = signals }
+            throw Failure(error, of: name, accepted: accepted, fileID: fileID, line: line)
+        }
     }
 
     /// The session after an event, which leaves this one as it is: for several sessions at the same time.
@@ -255,11 +255,12 @@ public struct CoordinatorTester: Sendable {
         var tester = self
         do throws(NavigationError) {
             let event = PostedEvent(type, payload: payload, address: address)
-            let result = try await result(of: event, isDryRun: true, &tester.findings)
+            let run = try app.begin(event, on: state, at: now, by: acting)
+            let result = try await result(of: run, isDryRun: true, &tester.findings)
             (tester.state, tester.transition) = (result.state, result.transition)
             return tester
         } catch {
-            throw Failure(error, of: type, accepted: [], fileID: fileID, line: line)
+            throw Failure(error, of: type, fileID: fileID, line: line)
         }
     }
 
@@ -290,15 +291,11 @@ extension CoordinatorTester {
         public let accepted: [String]
 
         public init(_ reason: NavigationError, fileID: String = #fileID, line: UInt = #line) {
-            self.init(reason, of: nil, accepted: [], fileID: fileID, line: line)
-        }
-
-        init(mistakes: [String], fileID: String, line: UInt) {
-            self.init(nil, mistakes, of: nil, accepted: [], fileID: fileID, line: line)
+            self.init(reason, of: nil, fileID: fileID, line: line)
         }
 
         init(
-            _ reason: NavigationError?, _ mistakes: [String] = [], of event: String?, accepted: [String],
+            _ reason: NavigationError? = nil, mistakes: [String] = [], of event: String? = nil, accepted: [String] = [],
             fileID: String, line: UInt
         ) {
             self.reason = reason

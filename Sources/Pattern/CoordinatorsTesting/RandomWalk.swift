@@ -78,7 +78,7 @@ public struct RandomWalk: Sendable {
         do throws(Problem) {
             walk = try await begin(andCheck: check)
         } catch {
-            throw Failure(seed: seed, problem: error, steps: [])
+            throw Failure(seed: seed, reason: error.reason, steps: [])
         }
         do throws(Problem) {
             for _ in 0..<count { try await walk.step(walk.chooseStep(with: &numbers)) }
@@ -114,7 +114,7 @@ public struct RandomWalk: Sendable {
             guard attemptsLeft > 0, size > 1 || isShorter else { break }
             size = max(1, size / 2)
         }
-        return Failure(seed: seed, problem: best.problem, steps: best.steps)
+        return Failure(seed: seed, reason: best.problem.reason, steps: best.steps)
     }
 
     private static let attempts = 1000
@@ -181,12 +181,6 @@ extension RandomWalk {
         public let steps: [Step]
         /// The posted events among them.
         public var events: [PostedEvent] { steps.events }
-
-        init(seed: UInt64, problem: Problem, steps: [Step]) {
-            self.seed = seed
-            self.reason = problem.reason
-            self.steps = steps
-        }
 
         public var description: String {
             let lines = steps.map { "try await app.\($0.call)" }

@@ -62,6 +62,8 @@ final class ThreadWatch: TaskExecutor, CallObserver {
 
     func leaveThread(for call: RunningCall) {}
 
+    func keep(_ spare: TransitionResult) {}
+
     func leave(_ call: RunningCall) {
         let end = now()
         state.withLock { state in

@@ -253,10 +253,9 @@ extension Walk {
             let flow = state.presented.randomElement(using: &numbers)
             return Bool.random(using: &numbers) ? nil : flow.map { ["key": .string($0.key)] }
         case .answer:
-            guard let alert = state.alert,
-                let button = alert.alert.buttons.filter({ state.mayPress($0, of: alert) })
-                    .randomElement(using: &numbers)
-            else { return nil }
+            guard let alert = state.alert, let button = state.buttonsToPress.randomElement(using: &numbers) else {
+                return nil
+            }
             return Bool.random(using: &numbers)
                 ? ["button": .string(button.id)] : ["button": .string(button.id), "alert": .string(alert.key)]
         case .open:

@@ -225,7 +225,7 @@ import Testing
             .event(PostedEvent("a", payload: ["b": 1])), .signal(PostedEvent("paid")), .advance(.seconds(2)),
             .perform(effect: "x"), .fail(effect: "y"),
         ]
-        let failure = RandomWalk.Failure(seed: 1, problem: .init(kind: .other, reason: "r"), steps: steps)
+        let failure = RandomWalk.Failure(seed: 1, reason: "r", steps: steps)
 
         #expect(
             failure.description == """
