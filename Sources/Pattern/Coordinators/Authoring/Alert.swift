@@ -93,21 +93,18 @@ public final class PresentedAlert: Sendable {
         self.next = next
     }
 
-    private init(_ other: PresentedAlert, coordinator: Int, next: PresentedAlert?) {
-        self.key = other.key
-        self.alert = other.alert
-        self.coordinator = coordinator
-        self.heldUp = other.heldUp
-        self.askedFor = other.askedFor
-        self.question = other.question
-        self.next = next
+    /// The same question with another alert, coordinator or next alert.
+    func with(_ alert: Alert, of coordinator: Int, _ next: PresentedAlert?) -> PresentedAlert {
+        PresentedAlert(
+            key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, askedFor: askedFor, question: question,
+            next: next)
     }
 
     fileprivate func followed(by next: PresentedAlert?) -> PresentedAlert {
-        next === self.next ? self : PresentedAlert(self, coordinator: coordinator, next: next)
+        next === self.next ? self : with(alert, of: coordinator, next)
     }
 
-    func adopted(by coordinator: Int) -> PresentedAlert { PresentedAlert(self, coordinator: coordinator, next: next) }
+    func adopted(by coordinator: Int) -> PresentedAlert { with(alert, of: coordinator, next) }
 }
 
 extension NavigationState {

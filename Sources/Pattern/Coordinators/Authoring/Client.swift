@@ -22,11 +22,7 @@ public final class ClientInfo: Sendable {
     }
 
     /// The client has said nothing.
-    package static let none = ClientInfo()
-
-    private init() {
-        values = [:]
-    }
+    package static let none = ClientInfo(locale: nil)
 
     /// For tests: what a client says that says only this.
     public init(locale: String?, platform: String? = nil, version: String? = nil) {

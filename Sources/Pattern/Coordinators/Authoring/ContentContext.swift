@@ -18,7 +18,7 @@ public struct ContentContext: Sendable {
         self.defaults = state.defaults
         self.client = state.client
         self.role = state.role
-        self.session = SessionInfo(id: session)
+        self.session = SessionInfo(id: session, user: nil)
         self.now = now
         self.dependencies = dependencies
     }
@@ -69,7 +69,7 @@ public struct ContentRun: Sendable {
     /// The content as JSON text.
     package func text(observer: (any CallObserver)? = nil) async throws(NavigationError) -> [UInt8] {
         let content: JSONObject
-        let call = RunningCall(content: function, of: living)
+        let call = RunningCall(function, of: living, living.type.conductOfContent)
         do {
             if let observer, try !observer.enter(call) { try await observer.leaveThread(for: call) }
             defer { observer?.leave(call) }

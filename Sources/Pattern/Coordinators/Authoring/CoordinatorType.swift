@@ -68,7 +68,9 @@ final class CoordinatorType: Sendable {
         let eventsEverywhere = C.eventsEverywhere ?? []
         for event in shapes ?? [] where eventsEverywhere.contains(event.name) { everywhere.insert(event.number) }
         self.everywhere = everywhere
-        let examples = CoordinatorType.examples(of: C.self, &numbers)
+        let examples = (EventShape.cases(of: C.Event.examples) ?? []).map { event, examples in
+            (number: numbers.number(of: event.name), example: examples[0])
+        }
         self.enabledEvents = { coordinator, context in
             let coordinator = coordinator.known(as: C.self)
             var enabled = EventSet()
@@ -190,20 +192,6 @@ final class CoordinatorType: Sendable {
     /// Whether an event that an alert's button sends is for devices of a role.
     func isForRole(_ event: EncodedEvent, _ role: DeviceRole?) -> Bool {
         self.event(event.name)?.roles.includes(role) ?? true
-    }
-
-    /// The first example of each event, with the event's number.
-    private static func examples<C: Coordinator>(
-        of type: C.Type, _ numbers: inout EventNumbers
-    ) -> [(number: Int, example: C.Event)] {
-        var examples: [(number: Int, example: C.Event)] = []
-        for example in C.Event.examples {
-            guard let number = EncodedEvent(example).map({ numbers.number(of: $0.name) }),
-                !examples.contains(where: { $0.number == number })
-            else { continue }
-            examples.append((number, example))
-        }
-        return examples
     }
 
     /// - Parameter version: the version of the app that saved the coordinator.

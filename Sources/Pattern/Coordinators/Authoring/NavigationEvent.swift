@@ -150,21 +150,18 @@ public final class EventShape: Sendable {
         self.isConstrained = fields.contains(where: \.isConstraint)
         // A value that is `nil` is not encoded, so the case looks as if it had no payload.
         let isHidden = event.form == .noPayload && !Mirror(reflecting: example).children.isEmpty
-        self.problems =
-            (isHidden
-                ? [
-                    "\(C.name).\(Event.self): the example of “\(event.name)” is nil: give one with a value, so that the payload is known"
-                ]
-                : [])
-            + fields.filter { !$0.exists(in: schema) }.map { field in
-                "\(C.name).\(Event.self): “\(event.name)” has no field “\(field.name)”"
-            }
-            + fields.filter { !$0.hasSoundBounds }.map { field in
-                "\(C.name).\(Event.self): “\(event.name)” has a bound for “\(field.name)” that is no number"
-            }
-            + Field.faults(of: payloads.compactMap(\.self), schema, fields).map { fault in
-                "\(C.name).\(Event.self): an example of “\(event.name)” does not fit its own fields: \(fault)"
-            }
+        let hidden = "the example of “\(event.name)” is nil: give one with a value, so that the payload is known"
+        var problems = isHidden ? [hidden] : []
+        for field in fields where !field.exists(in: schema) {
+            problems.append("“\(event.name)” has no field “\(field.name)”")
+        }
+        for field in fields where !field.hasSoundBounds {
+            problems.append("“\(event.name)” has a bound for “\(field.name)” that is no number")
+        }
+        for fault in Field.faults(of: payloads.compactMap(\.self), schema, fields) {
+            problems.append("an example of “\(event.name)” does not fit its own fields: \(fault)")
+        }
+        self.problems = problems.map { "\(C.name).\(Event.self): \($0)" }
         self.isDecodable = { (try? $0.decode(as: Event.self)) != nil }
         self.handle = { coordinator, event, navigator in
             var handler = coordinator.known(as: C.self)
@@ -196,7 +193,10 @@ public final class EventShape: Sendable {
         }
     }
 
-    private static func cases<Event: Encodable>(of examples: [Event]) -> [(EncodedEvent, examples: [Event])]? {
+    /// The cases, each with its examples, in the order of the first ones.
+    ///
+    /// - Returns: `nil` if the type does not encode as an enum does.
+    static func cases<Event: Encodable>(of examples: [Event]) -> [(EncodedEvent, examples: [Event])]? {
         var cases: [(event: EncodedEvent, examples: [Event])] = []
         for example in examples {
             guard let event = EncodedEvent(example) else { return nil }
@@ -216,12 +216,7 @@ public final class EventShape: Sendable {
     ///   none.
     func decodable(_ payload: JSON?, _ fields: [Field]? = nil) throws(NavigationError) -> JSON {
         let days = fields.map { fields in fields.filter { $0.isDay(in: bareSchema) }.map(\.name) } ?? self.days
-        let payload =
-            days.isEmpty
-            ? payload
-            : try payload.map { value throws(NavigationError) in
-                try value.withTimes(for: days)
-            }
+        let payload = days.isEmpty ? payload : try payload?.withTimes(for: days)
         if let payload, fields?.contains(where: \.isConstraint) ?? isConstrained {
             let schema = fields.map(self.schema) ?? self.schema
             let faults = schema.map { SchemaCheck.faults(of: payload, $0, at: ["payload"]) } ?? []
@@ -286,12 +281,9 @@ public struct EncodedEvent: Sendable {
     public let name: String
     public let payload: JSON?
     private(set) var form = EventShape.Form.noPayload
+}
 
-    init(name: String, payload: JSON?) {
-        self.name = name
-        self.payload = payload
-    }
-
+extension EncodedEvent {
     /// - Returns: `nil` if the type does not encode as an enum does; `App.problems` reports such a type.
     public init?(_ event: some Encodable) {
         self.init(event, revealsSecrets: false)
@@ -302,8 +294,7 @@ public struct EncodedEvent: Sendable {
         let userInfo: [CodingUserInfoKey: Any] = revealsSecrets ? [.revealsSecrets: true] : [:]
         guard let encoded = try? JSON(encoding: event, userInfo: userInfo) else { return nil }
         if let name = encoded.string {
-            self.init(name: name, payload: nil)
-            form = .rawValue
+            self.init(name: name, payload: nil, form: .rawValue)
             return
         }
         guard let member = encoded.object?.members.first, encoded.object?.count == 1,
@@ -312,11 +303,9 @@ public struct EncodedEvent: Sendable {
         if fields.isEmpty {
             self.init(name: member.name, payload: nil)
         } else if fields.names == ["_0"] {
-            self.init(name: member.name, payload: fields["_0"])
-            form = .singleValue
+            self.init(name: member.name, payload: fields["_0"], form: .singleValue)
         } else {
-            self.init(name: member.name, payload: member.value)
-            form = .fields
+            self.init(name: member.name, payload: member.value, form: .fields)
         }
     }
 }

@@ -162,11 +162,6 @@ public struct SessionInfo: Sendable {
     /// Who was signed in to it before the transition, see `Navigator.signIn`; `nil` for nobody. Always `nil` in
     /// `Coordinator.content`.
     public let user: String?
-
-    package init(id: String, user: String? = nil) {
-        self.id = id
-        self.user = user
-    }
 }
 
 extension Navigator {

@@ -133,23 +133,17 @@ public struct Tab: Sendable {
     /// Initially shown beside the tab, such as a number; see `Navigator.setBadge`.
     public let badge: String?
     let content: Content
+}
 
+extension Tab {
     public init(_ id: String, title: String? = nil, icon: String? = nil, badge: String? = nil, _ screen: Screen) {
-        self.init(id, title, icon, badge, .screen(screen))
+        self.init(id: id, title: title, icon: icon, badge: badge, content: .screen(screen))
     }
 
     public init(
         _ id: String, title: String? = nil, icon: String? = nil, badge: String? = nil, starting child: some Coordinator
     ) {
-        self.init(id, title, icon, badge, .child(child))
-    }
-
-    private init(_ id: String, _ title: String?, _ icon: String?, _ badge: String?, _ content: Content) {
-        self.id = id
-        self.title = title
-        self.icon = icon
-        self.badge = badge
-        self.content = content
+        self.init(id: id, title: title, icon: icon, badge: badge, content: .child(child))
     }
 }
 
@@ -338,26 +332,22 @@ public struct Row: Sendable, Equatable {
     public let isSelected: Bool?
     /// What the row sends; `nil` if it is only text.
     public internal(set) var control: Control?
+}
 
+extension Row {
     /// - Parameter role: `nil` stands for `navigation`, or for `secondary` if the row can have a check mark.
     public init(
         _ title: String, detail: String? = nil, isSelected: Bool? = nil, role: Control.Role? = nil,
         sends event: some NavigationEvent
     ) {
         let role = role ?? (isSelected == nil ? .navigation : .secondary)
-        self.init(title, detail, isSelected, Control(role: role, sends: event))
+        let control = Control(role: role, sends: event)
+        self.init(title: title, detail: detail, isSelected: isSelected, control: control)
     }
 
     /// A row that is only text.
     public init(_ title: String, detail: String? = nil) {
-        self.init(title, detail, nil, nil)
-    }
-
-    init(_ title: String, _ detail: String?, _ isSelected: Bool?, _ control: Control?) {
-        self.title = title
-        self.detail = detail
-        self.isSelected = isSelected
-        self.control = control
+        self.init(title: title, detail: detail, isSelected: nil, control: nil)
     }
 }
 

@@ -120,7 +120,7 @@ public struct EffectRun: Sendable {
     package func signal(
         observer: (any CallObserver)? = nil, wrapper: CallWrapper? = nil
     ) async throws -> SentSignal? {
-        let running = RunningCall(effect: function, of: living)
+        let running = RunningCall(function, of: living, living.type.conductOfEffects)
         if let observer, try !observer.enter(running) { try await observer.leaveThread(for: running) }
         defer { observer?.leave(running) }
         guard let wrapper else { return try await call() }

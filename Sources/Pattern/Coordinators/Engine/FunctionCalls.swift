@@ -4,7 +4,7 @@ internal import Synchronization
 public struct RunningCall: Sendable {
     private enum Function {
         case transition(TransitionRun.Call)
-        /// A call outside a transition, by the function's name.
+        /// By its name.
         case other(String)
     }
 
@@ -19,22 +19,13 @@ public struct RunningCall: Sendable {
         self.conduct = coordinator.type.conduct(of: call)
     }
 
-    /// A call of `content`.
+    /// A call outside a transition.
     ///
-    /// - Parameter function: its name, with that of the screen.
-    init(content function: String, of coordinator: LivingCoordinator) {
+    /// - Parameter function: its name, with that of the screen or the effect.
+    init(_ function: String, of coordinator: LivingCoordinator, _ conduct: FunctionConduct) {
         self.coordinator = coordinator.name
         self.called = .other(function)
-        self.conduct = coordinator.type.conductOfContent
-    }
-
-    /// A call of `perform`.
-    ///
-    /// - Parameter function: its name, with that of the effect.
-    init(effect function: String, of coordinator: LivingCoordinator) {
-        self.coordinator = coordinator.name
-        self.called = .other(function)
-        self.conduct = coordinator.type.conductOfEffects
+        self.conduct = conduct
     }
 
     /// The function as its author knows it, without the values: `start`, `handle(login)`.
@@ -68,10 +59,6 @@ package protocol CallObserver: AnyObject, Sendable {
 
     /// What comes next may fail: if it takes too long, this is the transition's result.
     func keep(_ spare: TransitionResult)
-}
-
-extension CallObserver {
-    package func keep(_ spare: TransitionResult) {}
 }
 
 /// How a function of a coordinator has behaved: whether it may be called on a thread that serves connections.

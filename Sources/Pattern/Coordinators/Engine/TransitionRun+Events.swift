@@ -117,8 +117,7 @@ extension TransitionRun {
             guard let index = stack.screens.dropLast().lastIndex(where: target.matches) else { continue }
             return drop(stack.screens[(index + 1)...])
         }
-        throw .invalidEvent(
-            .init(path: ["payload"] + (payload?.object?.names ?? []), reason: "names no screen to go back to"))
+        throw .invalidPayload("names no screen to go back to", at: payload?.object?.names ?? [])
     }
 
     private mutating func selectTab(_ payload: JSON?) throws(NavigationError) {
@@ -132,7 +131,7 @@ extension TransitionRun {
             throw TransitionRun.noTabChosen
         }
         guard let (screen, position) = target, let tabs = screen.tabs else {
-            throw .invalidEvent(.init(path: ["payload"] + choice.names, reason: "names no tab"))
+            throw .invalidPayload("names no tab", at: choice.names)
         }
         guard tabs.selection == position else {
             if let delegate = tabBarDelegate(screen.coordinator) {
@@ -191,11 +190,10 @@ extension TransitionRun {
             throw .invalidPayload("must have “key”, a string, and nothing else, or be left out")
         }
         guard let position = state.presented.firstIndex(where: { $0.key == key }) else {
-            throw .invalidEvent(.init(path: ["payload", "key"], reason: "names no presented flow"))
+            throw .invalidPayload("names no presented flow", at: ["key"])
         }
         guard position >= state.lowestDismissable ?? position else {
-            throw .invalidEvent(
-                .init(path: ["payload", "key"], reason: "names a flow below one that the user cannot dismiss"))
+            throw .invalidPayload("names a flow below one that the user cannot dismiss", at: ["key"])
         }
         dismissFlows(from: position)
     }
@@ -208,7 +206,7 @@ extension TransitionRun {
         // The user answered an alert that is no longer shown.
         if let alert = answer["alert"]?.string, alert != state.alert?.key { throw .staleScreen }
         guard let button = state.alert?.alert.buttons.first(where: { $0.id == id }) else {
-            throw .invalidEvent(.init(path: ["payload", "button"], reason: "names no button"))
+            throw .invalidPayload("names no button", at: ["button"])
         }
         if let alert = state.alert, !state.mayPress(button, of: alert) { throw state.notForRole }
         try press(button)
@@ -308,7 +306,7 @@ extension NavigationError {
     }
 
     /// A built-in event's payload does not fit.
-    fileprivate static func invalidPayload(_ reason: String) -> NavigationError {
-        .invalidEvent(.init(path: ["payload"], reason: reason))
+    fileprivate static func invalidPayload(_ reason: String, at path: [String] = []) -> NavigationError {
+        .invalidEvent(.init(path: ["payload"] + path, reason: reason))
     }
 }

@@ -441,7 +441,7 @@ extension PlacedTabs {
     private func rearranged(_ order: [Int], drawing items: [PlacedTab]) -> PlacedTabs {
         let position = { (old: Int) in order.firstIndex(of: old) }
         return PlacedTabs(
-            order.map { items[$0] }, selection: position(selection) ?? 0, back: back,
+            selection: position(selection) ?? 0, items: order.map { items[$0] }, back: back,
             history: history.compactMap(position).filter { $0 != position(selection) ?? 0 })
     }
 }

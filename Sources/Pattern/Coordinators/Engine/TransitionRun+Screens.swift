@@ -70,22 +70,19 @@ extension TransitionRun {
     private func check(
         _ placed: PlacedScreen, of coordinator: LivingCoordinator, _ request: @autoclosure () -> String
     ) throws(NavigationError) {
+        guard let problem = problem(of: placed, of: coordinator.type) else { return }
+        throw .impossibleRequest(coordinator: coordinator.name, request: request(), reason: problem)
+    }
+
+    private func problem(of placed: PlacedScreen, of type: CoordinatorType) -> String? {
         let screen = placed.screen
-        if let problem = coordinator.type.problem(ofControlsOn: screen) {
-            throw .impossibleRequest(
-                coordinator: coordinator.name, request: request(), reason: "screen “\(screen.name)” \(problem)")
-        }
+        if let problem = type.problem(ofControlsOn: screen) { return "screen “\(screen.name)” \(problem)" }
         if let role = screen.roles.first(where: { !app.roles.contains($0) }) {
-            throw .impossibleRequest(
-                coordinator: coordinator.name, request: request(),
-                reason: "screen “\(screen.name)” is for “\(role.name)”, which is no role of the app")
+            return "screen “\(screen.name)” is for “\(role.name)”, which is no role of the app"
         }
-        if placed.isUnwritable {
-            let error = JSONEncodingError(unwritable: .object(screen.params))
-            throw .impossibleRequest(
-                coordinator: coordinator.name, request: request(),
-                reason: "“params/\(error.path.joined(separator: "/"))” of screen “\(screen.name)” \(error.reason)")
-        }
+        guard placed.isUnwritable else { return nil }
+        let error = JSONEncodingError(unwritable: .object(screen.params))
+        return "“params/\(error.path.joined(separator: "/"))” of screen “\(screen.name)” \(error.reason)"
     }
 
     /// Redraws the screens of the coordinators that have changed, or all screens if the context has.

@@ -35,7 +35,7 @@ public struct TransitionRun: Sendable {
     }
 
     let app: App
-    private(set) var now: Date
+    var now: Date
     /// What handlers may learn about the request.
     public var origin: any TransitionOrigin = KnownOrigin.none
     /// `nil` if nobody traces the calls.
@@ -120,12 +120,6 @@ public struct TransitionRun: Sendable {
     public var recipient: String? {
         guard case .call(_, let id)? = agenda.last else { return nil }
         return state[id]?.name
-    }
-
-    func at(_ now: Date) -> TransitionRun {
-        var run = self
-        run.now = now
-        return run
     }
 
     /// The result of the event if no coordinator has to be called, otherwise `nil`.

@@ -51,7 +51,7 @@ private struct PushTabs: Request {
         guard let selection = selected.map({ id in items.firstIndex { $0.id == id } }) ?? 0 else {
             throw run.impossible("no tab has the id to be selected")
         }
-        let placed = PlacedTabs(items, selection: selection, back: back)
+        let placed = PlacedTabs(selection: selection, items: items, back: back)
         try run.place(screen, tabs: placed, key: key, of: coordinator)
         try run.fill(zip(tabs, items).map { ($0, $1) }, of: coordinator)
     }

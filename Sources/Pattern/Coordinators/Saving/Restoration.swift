@@ -34,7 +34,11 @@ public struct Restoration: Sendable {
     }
 
     /// The transition from the saved state to the restored one. It calls the parents of the removed coordinators.
-    public func transition(at now: Date) -> TransitionRun { run.at(now) }
+    public func transition(at now: Date) -> TransitionRun {
+        var run = run
+        run.now = now
+        return run
+    }
 }
 
 extension App {
@@ -42,10 +46,8 @@ extension App {
     /// Without `Loss`es, and if no screen is drawn differently, the result is equal to the original.
     public func restore(_ saved: JSON) throws(RestoreError) -> Restoration {
         let version: Int
-        let parts: SavedState
         do {
             version = try saved.count("version")
-            parts = try SavedState(json: saved)
         } catch {
             throw .damaged(error)
         }
@@ -53,7 +55,7 @@ extension App {
         var migration = Migration(of: self, from: version)
         let state: NavigationState
         do {
-            state = try migration.state(parts)
+            state = try migration.state(saved)
         } catch {
             throw .damaged(error)
         }
@@ -158,29 +160,35 @@ struct Migration {
     }
 
     /// The state as it was saved, with substitutes for the coordinators that cannot be restored.
-    mutating func state(_ saved: SavedState) throws(JSONDecodingError) -> NavigationState {
+    mutating func state(_ saved: JSON) throws(JSONDecodingError) -> NavigationState {
         var state = NavigationState()
-        state.lastKey = saved.lastKey
-        state.lastID = saved.lastID
-        state.defaults = Defaults(saved.defaults)
-        state.client = saved.client
-        state.role = app.role(saved.role)
-        state.inheritedID = saved.inheritedID
-        let session = SavedSession(version: version, defaults: saved.defaults, coordinators: saved.coordinators)
-        let (shared, lost) = SharedValues.restored(saved.shared, of: session, as: app.sharedTypes)
+        state.lastKey = try saved.count("lastKey")
+        state.lastID = try saved.count("lastID")
+        let defaults: JSONObject = try saved.member("defaults")
+        state.defaults = Defaults(defaults)
+        if let client: JSON = try saved.member(ifAny: "client") { state.client = try ClientInfo(client) }
+        state.role = app.role(try saved.member(ifAny: "role"))
+        state.inheritedID = try saved.count(ifAny: "inheritedID") ?? 0
+        let coordinators: [SavedCoordinator] = try saved.member("coordinators")
+        let session = SavedSession(version: version, defaults: defaults, coordinators: coordinators)
+        let values: JSONObject = try saved.member(ifAny: "shared") ?? [:]
+        let (shared, lost) = SharedValues.restored(values, of: session, as: app.sharedTypes)
         state.shared = shared
         losses += lost
-        for coordinator in saved.coordinators { state.coordinators.append(try living(coordinator, in: state.context)) }
-        state.stack = try saved.stack.restored(in: state)
-        for flow in saved.presented ?? [] { state.presented.append(try flow.restored(in: state)) }
-        state.alert = saved.alert?.restored
+        for coordinator in coordinators { state.coordinators.append(try living(coordinator, in: state.context)) }
+        let stack: SavedStack = try saved.member("stack")
+        state.stack = try stack.restored(in: state)
+        let presented: [SavedFlow] = try saved.member(ifAny: "presented") ?? []
+        for flow in presented { state.presented.append(try flow.restored(in: state)) }
+        state.alert = try saved.member(ifAny: "alert")
         if !app.aliases.isEmpty {
             state.alerts = state.alerts.map { $0.renamingEvents(by: state[$0.coordinator]?.type.aliases ?? [:]) }
         }
-        state.pendingLink = saved.pendingLink
-        state.agreement = saved.agreement
+        state.pendingLink = try saved.member(ifAny: "pendingLink")
+        state.agreement = try Agreement(saved: saved)
         if version < app.version { state.forEachScreen { migrate($0, in: state) } }
-        for work in saved.pending {
+        let pending: [PendingWork] = try saved.member(ifAny: "pending") ?? []
+        for work in pending {
             if let work = restored(work, in: state) { state.pending.append(work) }
         }
         return state
@@ -349,9 +357,7 @@ extension PresentedAlert {
             guard let event = alert.buttons[index].event, let name = aliases[event.name] else { continue }
             alert.buttons[index].event = EncodedEvent(name: name, payload: event.payload)
         }
-        return PresentedAlert(
-            key: key, alert: alert, coordinator: coordinator, heldUp: heldUp, askedFor: askedFor,
-            question: question, next: next)
+        return with(alert, of: coordinator, next)
     }
 }
 

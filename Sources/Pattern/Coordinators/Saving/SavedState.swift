@@ -16,43 +16,7 @@ extension JSON {
     }
 }
 
-/// A state as `NavigationState.encoded` writes it, read but not yet restored.
-struct SavedState: JSONReadable {
-    let lastKey: Int
-    let lastID: Int
-    let defaults: JSONObject
-    let coordinators: [SavedCoordinator]
-    let stack: SavedStack
-    let presented: [SavedFlow]?
-    let alert: SavedAlert?
-    let pendingLink: PendingLink?
-    let agreement: Agreement?
-    let pending: [PendingWork]
-    let client: ClientInfo
-    let role: String?
-    let inheritedID: Int
-    let shared: JSONObject
-
-    init(json: JSON) throws(JSONDecodingError) {
-        lastKey = try json.count("lastKey")
-        lastID = try json.count("lastID")
-        defaults = try json.member("defaults")
-        coordinators = try json.member("coordinators")
-        stack = try json.member("stack")
-        presented = try json.member(ifAny: "presented")
-        alert = try json.member(ifAny: "alert")
-        pendingLink = try json.member(ifAny: "pendingLink")
-        agreement = try Agreement(saved: json)
-        pending = try json.member(ifAny: "pending") ?? []
-        shared = try json.member(ifAny: "shared") ?? [:]
-        inheritedID = try json.count(ifAny: "inheritedID") ?? 0
-        role = try json.member(ifAny: "role")
-        client =
-            try json.member(ifAny: "client").map { (client: JSON) throws(JSONDecodingError) in
-                try ClientInfo(client)
-            } ?? .none
-    }
-}
+// The parts of a state as `NavigationState.encoded` writes them, read but not yet restored.
 
 struct SavedCoordinator: JSONReadable {
     let id: Int
@@ -131,7 +95,7 @@ struct SavedTabs: JSONReadable {
                     id: item.id, title: item.title, icon: item.icon, badge: item.badge,
                     stack: try item.stack.restored(in: state)))
         }
-        return PlacedTabs(tabs, selection: selection, back: back ?? .nothing, history: history)
+        return PlacedTabs(selection: selection, items: tabs, back: back ?? .nothing, history: history)
     }
 }
 
@@ -172,21 +136,19 @@ struct SavedFlow: JSONReadable {
     }
 }
 
-struct SavedAlert: JSONReadable {
-    let restored: PresentedAlert
+// Values that can be read without the rest of the state.
 
-    init(json: JSON) throws(JSONDecodingError) {
+extension PresentedAlert: JSONReadable {
+    package convenience init(json: JSON) throws(JSONDecodingError) {
         let alert = Alert(
             try json.member("title"), message: try json.member(ifAny: "message"), buttons: try json.member("buttons"))
-        let next: SavedAlert? = try json.member(ifAny: "next")
-        restored = PresentedAlert(
+        let next: PresentedAlert? = try json.member(ifAny: "next")
+        self.init(
             key: try json.member("key"), alert: alert, coordinator: try json.count("coordinator"),
             heldUp: try json.member(ifAny: "heldUp"), askedFor: try json.member(ifAny: "askedFor"),
-            question: try Question(saved: json["question"]), next: next?.restored)
+            question: try Question(saved: json["question"]), next: next)
     }
 }
-
-// Values that can be read without the rest of the state.
 
 extension Screen: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
@@ -232,8 +194,9 @@ extension Row: JSONReadable {
         // The title is the row's, not its control's.
         own["title"] = nil
         self.init(
-            try json.member("title"), try json.member(ifAny: "detail"), try json.member(ifAny: "isSelected"),
-            json["type"] == nil ? nil : try Control(json: own))
+            title: try json.member("title"), detail: try json.member(ifAny: "detail"),
+            isSelected: try json.member(ifAny: "isSelected"),
+            control: json["type"] == nil ? nil : try Control(json: own))
     }
 }
 

@@ -21,13 +21,6 @@ public struct PendingWork: Sendable, Equatable {
     /// Times are in milliseconds, since 1970.
     private(set) var kind: Kind
 
-    init(id: String, number: Int, coordinator: Int, kind: Kind) {
-        self.id = id
-        self.number = number
-        self.coordinator = coordinator
-        self.kind = kind
-    }
-
     /// The name of the case of the effect; `nil` for a timer.
     public var effect: String? {
         if case .effect(let value, _) = kind { value.caseName } else { nil }
@@ -115,16 +108,11 @@ extension NavigationState {
     /// The numbers of the effects and the clean-ups under way.
     package var performed: [Int] { pending.compactMap { $0.isPerformed ? $0.number : nil } }
 
-    /// The coordinators to be told when the session ends. A fork does not tell those that it has taken along: what they
-    /// hold belongs to the session that it was forked from.
-    package var endObservers: [LivingCoordinator] {
-        coordinators.filter { $0.type.work.willEnd != nil && $0.id > inheritedID }
-    }
-
     /// Forgets what is to be cleaned up, because it is done.
     package mutating func removeCleanUps() { pending.removeAll { $0.cleanUp != nil } }
 
-    /// Whether something remains to be done when the session ends.
+    /// Whether something remains to be done when the session ends. A fork does not tell the coordinators that it has taken
+    /// along: what they hold belongs to the session that it was forked from.
     package var endsWithCleanUps: Bool {
         for living in coordinators where living.type.work.willEnd != nil && living.id > inheritedID { return true }
         return !pending.isEmpty && pending.contains { $0.cleanUp != nil }

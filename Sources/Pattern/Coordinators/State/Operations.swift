@@ -62,6 +62,15 @@ extension [Operation] {
     }
 }
 
+extension [JSON] {
+    /// The same of operations as they were written.
+    package var replaced: [String: String] {
+        reduce(into: [:]) { replaced, operation in
+            if let key = operation["key"]?.string, let other = operation["replaced"]?.string { replaced[key] = other }
+        }
+    }
+}
+
 /// The operations that lead from one state to another, in an order in which each finds what it names:
 ///
 /// 1. The alert goes. Flows go, the topmost first.
@@ -194,27 +203,6 @@ private struct StateDifference {
 }
 
 // How clients and the history receive an operation: `{"op":"push","key":"k2","stack":"main"}`.
-
-extension Operation {
-    /// An operation as it was written; `nil` if it is none that this build knows.
-    package init?(_ json: JSON) {
-        guard let key = json["key"]?.string else { return nil }
-        let (stack, tab, replaced) = (json["stack"]?.string, json["tab"]?.string, json["replaced"]?.string)
-        let style = json["style"]?.string.flatMap(PresentedFlow.Style.init)
-        switch (json["op"]?.string, stack, tab, replaced, style) {
-        case ("push", let stack?, _, _, _): self = .push(key: key, stack: stack)
-        case ("pop", let stack?, _, _, _): self = .pop(key: key, stack: stack)
-        case ("replace", let stack?, _, let replaced?, _): self = .replace(key: key, replaced: replaced, stack: stack)
-        case ("update", _, _, _, _): self = .update(key: key)
-        case ("present", _, _, _, let style?): self = .present(key: key, style: style)
-        case ("dismiss", _, _, _, _): self = .dismiss(key: key)
-        case ("selectTab", _, let tab?, _, _): self = .selectTab(key: key, tab: tab)
-        case ("alert", _, _, _, _): self = .alert(key: key)
-        case ("dismissAlert", _, _, _, _): self = .dismissAlert(key: key)
-        default: return nil
-        }
-    }
-}
 
 extension Operation: JSONWritable {
     /// Which operation it is, as clients read it.

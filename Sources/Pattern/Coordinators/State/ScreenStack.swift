@@ -82,13 +82,8 @@ public final class PlacedScreen: Sendable {
     }
 
     /// The same key, coordinator and tabs, with another screen.
-    init(_ other: PlacedScreen, screen: Screen, of coordinator: LivingCoordinator) {
-        self.key = other.key
-        self.screen = screen.withoutLabels
-        self.coordinator = other.coordinator
-        self.tabs = other.tabs
-        self.seenThroughTabs = other.seenThroughTabs
-        self.encoding = PlacedScreen.encoding(key, screen, coordinator)
+    convenience init(_ other: PlacedScreen, screen: Screen, of coordinator: LivingCoordinator) {
+        self.init(key: other.key, screen: screen, coordinator: coordinator, tabs: other.tabs)
     }
 
     private init(_ other: PlacedScreen, tabs: PlacedTabs) {
@@ -162,13 +157,6 @@ public struct PlacedTabs: Sendable, Equatable {
     /// The positions that were selected before, each once, the most recent last. Kept only if `back` is `.history`.
     package internal(set) var history: [Int] = []
 
-    init(_ items: [PlacedTab], selection: Int = 0, back: TabBackRule, history: [Int] = []) {
-        self.items = items
-        self.selection = selection
-        self.back = back
-        self.history = history
-    }
-
     /// At least the number of bytes that are saved of the tabs, without their screens.
     var labelSize: Int {
         // `"tabs":{"selection":10,"back":"firstTab","history":[10,11],"items":[]}`
@@ -186,7 +174,8 @@ public struct PlacedTabs: Sendable, Equatable {
         let position = { (old: Int) in items.firstIndex { $0.id == self.items[old].id } }
         let selection = position(selection) ?? min(selection, items.count - 1)
         return PlacedTabs(
-            items, selection: selection, back: back, history: history.compactMap(position).filter { $0 != selection })
+            selection: selection, items: items, back: back,
+            history: history.compactMap(position).filter { $0 != selection })
     }
 
     /// The position that `back` selects at the first screen of the selected tab.
@@ -286,11 +275,7 @@ extension ScreenStack {
     }
 
     /// Whether this is the stack of that id, or contains it in a tab.
-    func contains(_ id: Int) -> Bool {
-        var isFound = false
-        forEachStack { if $0.id == id { isFound = true } }
-        return isFound
-    }
+    func contains(_ id: Int) -> Bool { self.id == id || nesting(of: id) != nil }
 
     /// How many of its screens are around the stack of that id, each in a tab of the one before; `nil` if it is elsewhere.
     func nesting(of id: Int) -> Int? {
@@ -361,26 +346,21 @@ extension ScreenStack {
 extension JSONWriter {
     fileprivate mutating func carryingControls(of screen: Screen) {
         if let events = screen.events, events.contains(where: { $0.payload != nil }) {
-            name("buttons")
-            array { writer in
-                for control in events where control.payload != nil {
-                    writer.object { writer in
-                        writer.members(of: control)
-                        writer.member("title", ifAny: control.title)
-                    }
+            array("buttons", events) { control, writer in
+                guard control.payload != nil else { return }
+                writer.object { writer in
+                    writer.members(of: control)
+                    writer.member("title", ifAny: control.title)
                 }
             }
         }
         guard !screen.rows.isEmpty else { return }
-        name("rows")
-        array { writer in
-            for row in screen.rows {
-                writer.object { writer in
-                    writer.member("title", row.title)
-                    writer.member("detail", ifAny: row.detail)
-                    writer.member("isSelected", ifAny: row.isSelected)
-                    if let control = row.control { writer.members(of: control) }
-                }
+        array("rows", screen.rows) { row, writer in
+            writer.object { writer in
+                writer.member("title", row.title)
+                writer.member("detail", ifAny: row.detail)
+                writer.member("isSelected", ifAny: row.isSelected)
+                if let control = row.control { writer.members(of: control) }
             }
         }
     }
@@ -393,16 +373,13 @@ extension JSONWriter {
     }
 
     fileprivate mutating func events(_ controls: [Control]) {
-        name("events")
-        array { writer in
-            var buttons = 0
-            for control in controls {
-                if control.payload == nil {
-                    writer.value(control.event)
-                } else {
-                    writer.value(buttons)
-                    buttons += 1
-                }
+        var buttons = 0
+        array("events", controls) { control, writer in
+            if control.payload == nil {
+                writer.value(control.event)
+            } else {
+                writer.value(buttons)
+                buttons += 1
             }
         }
     }
@@ -426,8 +403,7 @@ extension PlacedTabs: JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("selected", selected.id)
-            writer.name("items")
-            writer.array { writer in for tab in items { writer.encoded(tab.encoded) } }
+            writer.array("items", items) { tab, writer in writer.encoded(tab.encoded) }
         }
     }
 }

@@ -44,9 +44,9 @@ extension AuthorizedSession {
         // Another event may have come between the caller's state and this one's.
         let isNext = before.version == outcome.version - 1
         if let base = isNext ? before : try? await session.past(outcome.version - 1) {
-            let operations = (transition["operations"]?.array ?? []).compactMap(Operation.init)
-            transition["operations"] = JSON(
-                state.navigation.operations(since: base.navigation, replaced: operations.replaced))
+            let made = transition["operations"]?.array ?? []
+            let operations = state.navigation.operations(since: base.navigation, replaced: made.replaced)
+            transition["operations"] = try? JSON(parsing: JSONWriter.bytes(capacity: 500) { $0.value(operations) })
         }
         return SettledEvent(state: state, transition: .object(transition))
     }
@@ -56,15 +56,6 @@ extension SessionState {
     /// The numbers of the effects under way.
     fileprivate var effects: Set<Int> {
         Set(navigation.pending.compactMap { $0.effect == nil ? nil : $0.number })
-    }
-}
-
-extension JSON {
-    fileprivate init?(_ operations: [Coordinators.Operation]) {
-        guard let json = try? JSON(parsing: JSONWriter.bytes(capacity: 500) { $0.value(operations) }) else {
-            return nil
-        }
-        self = json
     }
 }
 
