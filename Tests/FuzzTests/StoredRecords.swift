@@ -10,7 +10,8 @@ internal import Sodium
 /// text that reads as the same.
 enum StoredRecords: FuzzTarget {
     static let identity = SessionIdentity(
-        id: .init(from: "fuzz", secret: secret), app: "tabs", token: SHA256Digest(of: "fuzz"), createdAt: time)
+        id: .init(from: "fuzz", secret: secret), app: "tabs",
+        tokens: [AccessToken(SHA256Digest(of: "fuzz"), createdAt: time)], createdAt: time)
 
     private static let secret = [UInt8](repeating: 0, count: KeyedDigest.keySize)
     private static let time = Date(timeIntervalSince1970: 1_800_000_000)

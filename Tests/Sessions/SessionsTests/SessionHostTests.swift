@@ -1,10 +1,11 @@
 import Coordinators
 import Foundation
 import JSONCoding
-import Sessions
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Sessions
 
 /// A coordinator that waits at a gate, if an event asks for it.
 struct GateCoordinator: Coordinator {

@@ -208,3 +208,8 @@ final class Ledger: @unchecked Sendable {
         }
     }
 }
+
+extension SessionRecord {
+    /// The version of the app that saved the state; `nil` for the session's end.
+    var appVersion: Int? { savedState?["version"]?.integer }
+}

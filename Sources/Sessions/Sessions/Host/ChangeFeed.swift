@@ -18,16 +18,15 @@ final class ChangeFeed: Sendable {
     /// Whether a commit whose outcome is unknown may have been made.
     private let mayMissSome = Atomic(false)
     private let limit: Int
-    private let limitOfSession: Int
 
-    init(limit: Int, limitOfSession: Int) {
+    init(limit: Int) {
         self.limit = limit
-        self.limitOfSession = limitOfSession
     }
 
     func add(_ watch: Watch) throws(SessionError) {
         try state.withLock { state throws(SessionError) in
-            guard state.watches[watch.id, default: []].count < limitOfSession else { throw .tooManyWatchers }
+            let watchers = state.watches[watch.id]?.count ?? 0
+            guard watchers < SessionSettings.watchersOfSession else { throw .tooManyWatchers }
             guard count.load(ordering: .relaxed) < limit else { throw .noWatcherFree }
             count.add(1, ordering: .relaxed)
             state.watches[watch.id, default: []].append(watch)
@@ -141,7 +140,7 @@ extension SessionHost {
             // What cannot be read now is read the next time, from the same position.
             guard let changes = try? await store.changes(since: position) else { continue }
             let ids = feed.watched(before: changes.isComplete ? changes.versions : nil)
-            guard await reportCurrentStates(of: ids) else { continue }
+            guard await forEach(ids, reportCurrentState) else { continue }
             position = changes.position
             feed.note(knownUntil: changes.position.time)
         }
@@ -150,11 +149,6 @@ extension SessionHost {
     /// How far behind the commits of other servers those are who watch sessions here, in seconds: 0 while nobody
     /// watches, and growing while the store does not answer. `nil` if no other server shares the store.
     public var feedLag: Double? { store.isShared ? feed.lag : nil }
-
-    /// - Returns: whether all sessions could be read.
-    private func reportCurrentStates(of ids: [SessionID]) async -> Bool {
-        await forEach(ids) { await self.reportCurrentState(of: $0) }
-    }
 
     /// Calls `body` for many sessions, a few at a time.
     ///
@@ -205,7 +199,7 @@ extension SessionHost {
             try? await sleep(for: .seconds(1))
             guard watcherCount > 0 else { continue }
             if feed.shouldLookAgain() {
-                let isComplete = await reportCurrentStates(of: feed.watched(before: nil))
+                let isComplete = await forEach(feed.watched(before: nil), reportCurrentState)
                 if !isComplete { feed.mayHaveMissed() }
             }
             let now = now()

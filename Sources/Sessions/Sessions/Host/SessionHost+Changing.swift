@@ -27,18 +27,26 @@ extension SessionHost {
         _ session: Session, as caller: Turns.Caller = .client, waiting limit: Int? = nil,
         _ attempt: (Session) async throws(SessionError) -> Attempt<Value>
     ) async throws(SessionError) -> Value {
+        let session = try await turn(of: session, as: caller, waiting: limit)
+        defer {
+            session.leave()
+            evictIfOverLimit()
+        }
+        return try await retrying(attempt, on: session)
+    }
+
+    /// Waits for the session's turn.
+    ///
+    /// - Returns: the session, loaded again if it was removed from memory meanwhile. `leave` must follow.
+    @inline(__always)
+    func turn(
+        of session: Session, as caller: Turns.Caller = .client, waiting limit: Int? = nil
+    ) async throws(SessionError) -> Session {
         var session = session
         while true {
-            let entry =
-                session.enterAtOnce()
-                ? .entered : await session.enter(as: caller, limit: limit ?? settings.waitingLimit)
-            switch entry {
-            case .entered:
-                defer {
-                    session.leave()
-                    evictIfOverLimit()
-                }
-                return try await retrying(attempt, on: session)
+            if session.enterAtOnce() { return session }
+            switch await session.enter(as: caller, limit: limit ?? settings.waitingLimit) {
+            case .entered: return session
             case .full: throw .tooManyWaiting
             case .closed: session = try await inMemory(session.id, for: nil)
             }
@@ -92,11 +100,7 @@ extension SessionHost {
         of session: Session
     ) async throws(SessionError) -> Bool {
         let isNew = applied.state.version != before.version
-        let record =
-            isNew
-            ? EncodedRecord(
-                applied.state, applied.transition, at: now,
-                keptUntil: settings.keptUntil(applied.state, of: session.app), build: settings.build) : nil
+        let record = isNew ? record(of: applied.state, applied.transition, at: now, of: session.app) : nil
         let change = SessionChange(id: session.id, expected: before.stamp, record: record, answer: answer)
         guard try await commit(change, of: session) else { return false }
         session.publish(
@@ -114,12 +118,24 @@ extension SessionHost {
     ///
     /// - Returns: `false` after a conflict.
     func commit(_ change: SessionChange, of session: Session) async throws(SessionError) -> Bool {
-        switch await commit(change) {
+        let outcome = await commit(change)
+        if case .failure(.unknownOutcome) = outcome { unload(session) }
+        return try isCommitted(outcome)
+    }
+
+    /// - Returns: `false` after a conflict.
+    /// - Throws: the error of a commit that has failed, which is counted.
+    func isCommitted(_ outcome: CommitOutcome) throws(SessionError) -> Bool {
+        switch outcome {
         case .success(let conflicts): return conflicts.isEmpty
-        case .failure(let error):
-            if case .unknownOutcome = error { unload(session) }
-            throw failure(error)
+        case .failure(let error): throw failure(error)
         }
+    }
+
+    /// The record of a state, and of the transition that led to it.
+    func record(of state: SessionState, _ transition: Transition, at now: Date, of app: App) -> EncodedRecord {
+        EncodedRecord(
+            state, transition, at: now, keptUntil: settings.keptUntil(state, of: app), build: settings.build)
     }
 
     /// Commits a change, in a span of its own if somebody traces.

@@ -51,13 +51,7 @@ extension SessionHost {
         guard session.live.app.endsForks else { return try await create(once, from: session, version) }
         // While this holds the turn, the other session cannot end: it has ended before, so that there is no fork, or
         // ends later, and then ends the fork too.
-        switch await session.live.enter(limit: settings.waitingLimit) {
-        case .entered: break
-        case .full: throw .tooManyWaiting
-        case .closed:
-            let again = session.with(try await inMemory(session.id, for: nil))
-            return try await fork(again, version: version, once: once)
-        }
+        let session = session.with(try await turn(of: session.live))
         defer { session.live.leave() }
         let fork = try await create(once, from: session, version)
         do throws(SessionError) {
@@ -131,8 +125,9 @@ extension SessionHost {
         let now = now()
         let createdAt = origin?.createdAt ?? now
         let identity = SessionIdentity(
-            id: id, app: app.name, token: token.digest, createdAt: createdAt.wholeSeconds, tokenCreatedAt: now,
-            origin: origin?.id, user: result.transition.changes?.userChange.map(\.user) ?? origin?.user)
+            id: id, app: app.name, tokens: [AccessToken(token.digest, createdAt: now)],
+            createdAt: createdAt.wholeSeconds, origin: origin?.id,
+            user: result.transition.changes?.userChange.map(\.user) ?? origin?.user)
         let before = SessionStamp.none(in: store.generation)
         let state = SessionState(
             identity, stamp: before.next(version: 1),
@@ -141,21 +136,14 @@ extension SessionHost {
         guard origin == nil || state.expiresAt > now else { throw .expired }
         let applied = AppliedEvent(state: state, transition: result.transition)
         let answer = once?.stored(applied)
-        let change = SessionChange(
-            id: id, expected: before,
-            record: EncodedRecord(
-                state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app),
-                build: settings.build),
-            answer: answer)
+        let record = record(of: state, result.transition, at: now, of: app)
+        let change = SessionChange(id: id, expected: before, record: record, answer: answer)
         let keys = answer.map { AnsweredKeys([$0.key], limit: retention.answers) }
-        switch await commitCreation(change, of: Session(state, of: app, answered: keys)) {
-        case .failure(let error): throw failure(error)
-        case .success(let conflicts) where !conflicts.isEmpty: return nil
-        case .success: measures.count(origin == nil ? .created : .forked)
-        }
+        let outcome = await commitCreation(change, of: Session(state, of: app, answered: keys))
+        guard try isCommitted(outcome) else { return nil }
+        measures.count(origin == nil ? .created : .forked)
         if !state.navigation.pending.isEmpty { followEffects(of: state) }
-        let outcome = answer.map { Outcome.answered($0, generation: state.stamp.generation) }
-        return CreatedSession(outcome: outcome ?? .applied(applied), id: id, token: token)
+        return CreatedSession(outcome: Outcome(of: applied, keeping: answer), id: id, token: token)
     }
 
     /// The answer to an earlier creation under the same key.
@@ -168,12 +156,6 @@ extension SessionHost {
         guard loaded.record.identity.isOpen(to: token.digest) else { throw .answerForgotten(nil) }
         // Later answers have displaced this one.
         guard let answer = try await answer(to: once.key.digest, of: id) else { throw .answerForgotten(nil) }
-        try once.check(answer, measures)
-        guard answer.body != nil else { throw .answerForgotten(nil) }
-        measures.count(.replayed)
-        return CreatedSession(
-            outcome:
-                .answered(answer, generation: loaded.stamp.generation, replayedAt: loaded.record.version), id: id,
-            token: token)
+        return CreatedSession(outcome: try replay(answer, to: once, at: loaded.stamp), id: id, token: token)
     }
 }

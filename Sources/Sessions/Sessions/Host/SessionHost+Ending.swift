@@ -69,42 +69,32 @@ extension SessionHost {
         if user == nil { try await endForks(of: id, after: ending) }
         // It is ended all the same, so that a build that knows its app cannot use it either.
         for _ in 0..<SessionHost.loadAttempts {
-            guard let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt,
-                expiresAt > now(), loaded.record.ending == nil, user == nil || loaded.record.identity.user == user
+            guard let loaded = try await loaded(id, for: nil),
+                user == nil || loaded.record.identity.user == user,
+                let record = loaded.record.end(at: now(), keptFor: settings.tombstoneLifetime)
             else { return false }
-            let end = end(of: loaded.record, after: loaded.stamp)
+            let end = SessionChange(id: id, expected: loaded.stamp, record: record)
             let outcome = await commit(end)
             live.withLock { $0.remove(id) }
-            switch outcome {
-            case .success(let conflicts) where conflicts.isEmpty:
-                measures.count(.ended)
-                feed.reportEnd(of: id)
-                followCleanUps(after: end)
-                return true
             // Somebody has changed it, or ended it, meanwhile.
-            case .success: continue
-            case .failure(let error): throw failure(error)
-            }
+            guard try isCommitted(outcome) else { continue }
+            measures.count(.ended)
+            feed.reportEnd(of: id)
+            followCleanUps(after: end)
+            return true
         }
         throw .conflict
     }
 
-    private func end(of last: SessionState) -> SessionChange {
-        guard last.navigation.endsWithCleanUps else { return end(of: last.identity, after: last.stamp) }
-        return end(of: SessionRecord(last, at: now(), build: settings.build), after: last.stamp)
-    }
-
     /// The session's end; if it has to be cleaned up, its end for everybody else.
-    private func end(of last: SessionRecord, after stamp: SessionStamp) -> SessionChange {
-        guard let record = last.over(.ended, at: now()) else { return end(of: last.identity, after: stamp) }
-        return SessionChange(id: last.id, expected: stamp, record: record)
-    }
-
-    private func end(of identity: SessionIdentity, after stamp: SessionStamp) -> SessionChange {
+    private func end(of last: SessionState) -> SessionChange {
         let now = now()
-        let end = EncodedRecord(
-            endOf: identity, after: stamp.version, at: now, keptUntil: now + settings.tombstoneLifetime)
-        return SessionChange(id: identity.id, expected: stamp, record: end)
+        let record = last.navigation.endsWithCleanUps ? SessionRecord(last, at: now, build: settings.build) : nil
+        let end =
+            record?.over(.ended, at: now)
+            ?? EncodedRecord(
+                endOf: last.identity, after: last.version, at: now, keptUntil: now + settings.tombstoneLifetime)
+        return SessionChange(id: last.id, expected: last.stamp, record: end)
     }
 }
 
@@ -121,7 +111,8 @@ extension SessionHost {
         return Array(sessions.sorted { ($0.lastUsedAt, $0.id) > ($1.lastUsedAt, $1.id) }.prefix(limit))
     }
 
-    private func candidates(_ user: String) async throws(SessionError) -> [SessionID] {
+    /// The sessions that a user is signed in to, as far as the store knows.
+    func candidates(_ user: String) async throws(SessionError) -> [SessionID] {
         do { return try await store.sessions(ofUser: user) } catch { throw failure(error) }
     }
 
@@ -132,10 +123,8 @@ extension SessionHost {
             return UserSession(state.identity, expiresAt: state.expiresAt, of: user)
         }
         do throws(SessionError) {
-            guard let record = try await loaded(id, for: nil)?.record, let expiresAt = record.expiresAt,
-                expiresAt > now(), record.ending == nil
-            else { return nil }
-            return UserSession(record.identity, expiresAt: expiresAt, of: user)
+            guard let record = try await loaded(id, for: nil)?.record, record.goesOn(at: now()) else { return nil }
+            return UserSession(record.identity, expiresAt: record.expiresAt, of: user)
         } catch {
             if case .damaged = error { return nil }
             throw error
@@ -152,28 +141,22 @@ extension SessionHost {
         var ended = 0
         // Sessions may be forked, or signed in to, while others are ended.
         for _ in 0..<SessionHost.endingRounds {
-            let count = try await endRound(user, except: kept)
-            ended += count
-            if count == 0 { break }
+            let before = ended
+            var failure: SessionError?
+            for id in try await candidates(user) where id != kept {
+                do throws(SessionError) {
+                    if try await end(id, of: user) { ended += 1 }
+                } catch {
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+            if ended == before { break }
         }
         return ended
     }
 
     private static let endingRounds = 8
-
-    private func endRound(_ user: String, except kept: SessionID?) async throws(SessionError) -> Int {
-        var ended = 0
-        var failure: SessionError?
-        for id in try await candidates(user) where id != kept {
-            do throws(SessionError) {
-                if try await end(id, of: user) { ended += 1 }
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return ended
-    }
 
     /// Ends the sessions that an event has asked to end. Then its answer is kept without them, so that who reads it again
     /// does not end sessions that a user has signed in to since.
@@ -220,8 +203,8 @@ extension SessionHost {
 
 extension UserSession {
     /// - Returns: `nil` if it is not the user's.
-    fileprivate init?(_ identity: SessionIdentity, expiresAt: Date, of user: String) {
-        guard identity.user == user else { return nil }
+    fileprivate init?(_ identity: SessionIdentity, expiresAt: Date?, of user: String) {
+        guard let expiresAt, identity.user == user else { return nil }
         self.init(
             id: identity.id.text, app: identity.app, createdAt: identity.createdAt,
             lastUsedAt: identity.tokens.reduce(.distantPast) { max($0, $1.usedAt) }, expiresAt: expiresAt,

@@ -35,7 +35,7 @@ extension SessionHost {
             content.expiresAt, settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time))
         guard expiresAt > now() else { throw .expired }
         let state: SessionState?
-        switch app.restoration(of: content.state) {
+        switch Result(catching: { () throws(RestoreError) in try app.restore(content.state) }) {
         case .success(let restoration):
             state = try await restored(restoration, loaded, content, expiresAt: expiresAt, of: app)
         case .failure(let error):
@@ -75,11 +75,10 @@ extension SessionHost {
     func settled(
         _ restoration: Restoration, _ record: SessionRecord, at now: Date, of app: App
     ) async throws(SessionError) -> TransitionResult {
-        var run = restoration.transition(at: now)
-        run.origin = HostOrigin(self, record.id, user: record.identity.user, version: record.version)
-        trace(&run, of: record.id)
+        let origin = HostOrigin(self, record.id, user: record.identity.user, version: record.version)
+        let running = RunningTransition(restoration.transition(at: now), from: origin)
         do throws(SessionError) {
-            return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
+            return try await running.outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
         } catch {
             guard case .cannotLaunch(let cause, _) = error else { throw error }
             if case .overloaded = cause { throw error }
@@ -119,16 +118,9 @@ extension SessionHost {
         let state = SessionState(
             identity, stamp: loaded.stamp.next(version: record.version + 1), expiresAt: expiresAt,
             navigation: result.state)
-        let change = SessionChange(
-            id: record.id, expected: loaded.stamp,
-            record: EncodedRecord(
-                state, result.transition, at: now, keptUntil: settings.keptUntil(state, of: app),
-                build: settings.build))
-        switch await commit(change) {
-        case .failure(let error): throw failure(error)
-        case .success(let conflicts) where !conflicts.isEmpty: return nil
-        case .success: break
-        }
+        let next = self.record(of: state, result.transition, at: now, of: app)
+        let outcome = await commit(SessionChange(id: record.id, expected: loaded.stamp, record: next))
+        guard try isCommitted(outcome) else { return nil }
         if !state.navigation.pending.isEmpty { followEffects(of: state) }
         return state
     }
@@ -147,7 +139,7 @@ extension SessionHost {
 
     /// What `restored` would do, without doing it.
     public func restorePlan(for record: SessionRecord) -> RestorePlan {
-        guard let content = record.content, content.expiresAt > now(), record.ending == nil else { return .over }
+        guard let content = record.content, record.goesOn(at: now()) else { return .over }
         guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }
         let life = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time)
         guard life > now() else { return .over }
@@ -166,20 +158,12 @@ extension SessionHost {
             return .refused(reason: error.explanation)
         }
     }
-}
 
-extension SessionHost {
     /// The names of the screens that a session has after it is restored; none if it is not.
     public func restoredScreens(of record: SessionRecord) -> Set<String> {
         guard let content = record.content, let app = app(of: record), let restoration = try? app.restore(content.state)
         else { return [] }
         return Set(restoration.state.screens.map(\.screen.name))
-    }
-}
-
-extension App {
-    fileprivate func restoration(of saved: JSON) -> Result<Restoration, RestoreError> {
-        do { return .success(try restore(saved)) } catch { return .failure(error) }
     }
 }
 
@@ -196,7 +180,7 @@ extension RestorePlan {
         case .restored: ("restored", "")
         case .migrated(let version?): ("migrated", "from version \(version)")
         case .migrated(nil): ("migrated", "within its version: completed or drawn anew, without “migrate”")
-        case .reduced(let losses): ("reduced", losses.map(\.description).joined(separator: ", "))
+        case .reduced(let losses): ("reduced", losses.words)
         case .relaunched(let reason): ("relaunched", reason)
         case .refused(let reason): ("refused", reason)
         case .over: ("over", "")

@@ -1,7 +1,7 @@
 public import Coordinators
 public import FoundationEssentials
 internal import JSONCoding
-internal import Sodium
+public import Sodium
 internal import Synchronization
 internal import Tracing
 
@@ -70,7 +70,7 @@ public final class SessionHost: Sendable {
             executor: settings.surroundings.effectExecutor)
         self.effects = EffectQueue(limit: settings.effectLimit)
         self.timings = settings.measuresHandlers ? HandlerTimings() : nil
-        self.feed = ChangeFeed(limit: settings.watcherLimit, limitOfSession: SessionSettings.watchersOfSession)
+        self.feed = ChangeFeed(limit: settings.watcherLimit)
         self.usage = LiveUsage(count: settings.liveLimit, bytes: settings.liveMemory)
         self.measures = SessionMeasures(of: settings.measuresEvents ? apps : nil)
         self.live = Mutex(LiveSessions(usage, measures))
@@ -113,7 +113,7 @@ public final class SessionHost: Sendable {
     /// confirm it.
     public func liveSession(_ id: SessionID, token: String) throws(SessionError) -> AuthorizedSession? {
         guard !store.isShared, let session = live.withLock({ $0[id] }) else { return nil }
-        return try authorized(session, SessionToken.digest(of: token))
+        return try authorized(session, SHA256Digest(of: token))
     }
 
     /// The session that the token gives access to, loaded from the store if it is not in memory.
@@ -123,7 +123,7 @@ public final class SessionHost: Sendable {
     public func session(
         _ id: SessionID, token: String, isConfirmed: Bool = true
     ) async throws(SessionError) -> AuthorizedSession {
-        let token = SessionToken.digest(of: token)
+        let token = SHA256Digest(of: token)
         let session = try await inMemory(id, for: token)
         if isConfirmed || !session.isOpen(to: token) { try await isCurrent(session) }
         return try authorized(session, token)
@@ -131,7 +131,7 @@ public final class SessionHost: Sendable {
 
     /// Whether the session is in memory and the token is one of its tokens, as far as this server knows.
     public func isOpen(_ id: SessionID, to token: String) -> Bool {
-        live.withLock { $0[id] }?.isOpen(to: SessionToken.digest(of: token)) ?? false
+        live.withLock { $0[id] }?.isOpen(to: SHA256Digest(of: token)) ?? false
     }
 
     private func authorized(
@@ -146,22 +146,19 @@ public final class SessionHost: Sendable {
     public func answer(
         to repeated: IdempotentRequest, of id: SessionID, replacedToken: String
     ) async throws(SessionError) -> Outcome {
-        try await answer(to: repeated.key, of: id, replacedToken: replacedToken) {
-            $0.fingerprint == repeated.fingerprint
-        }
+        try await answer(to: repeated.key, of: id, replacedToken: replacedToken, fingerprint: repeated.fingerprint)
     }
 
     /// The same for a client that asks for the outcome of the event with that key.
     ///
-    /// - Parameter isMeant: whether the answer is that of the event that the client means.
+    /// - Parameter fingerprint: the event's; `nil` for whatever event had the key.
     public func answer(
-        to key: RequestKey, of id: SessionID, replacedToken: String, _ isMeant: (StoredAnswer) -> Bool = { _ in true }
+        to key: RequestKey, of id: SessionID, replacedToken: String, fingerprint: SHA256Digest? = nil
     ) async throws(SessionError) -> Outcome {
-        let replaced = SessionToken.digest(of: replacedToken)
-        guard let answer = try await answer(to: key.digest, of: id), isMeant(answer),
-            answer.replacedToken == replaced,
-            let loaded = try await loaded(id, for: nil), let expiresAt = loaded.record.expiresAt, expiresAt > now(),
-            loaded.record.ending == nil,
+        let replaced = SHA256Digest(of: replacedToken)
+        guard let answer = try await answer(to: key.digest, of: id),
+            fingerprint == nil || answer.fingerprint == fingerprint, answer.replacedToken == replaced,
+            let loaded = try await loaded(id, for: nil), loaded.record.goesOn(at: now()),
             let token = key.token(
                 replayedBy: answer, to: loaded.record.identity, for: replaced, secret: store.secret)
         else { throw .unauthorized }
@@ -176,6 +173,18 @@ public final class SessionHost: Sendable {
     /// The answer that is kept under the key.
     func answer(to key: String, of id: SessionID) async throws(SessionError) -> StoredAnswer? {
         do throws(StoreError) { return try await store.answer(to: key, of: id) } catch { throw failure(error) }
+    }
+
+    /// The answer again, for a request that is sent again and has given nobody another token.
+    ///
+    /// - Parameter stamp: the session's now.
+    func replay(
+        _ answer: StoredAnswer, to once: IdempotentRequest, at stamp: SessionStamp
+    ) throws(SessionError) -> Outcome {
+        try once.check(answer, measures)
+        guard answer.body != nil else { throw .answerForgotten(nil) }
+        measures.count(.replayed)
+        return .answered(answer, generation: stamp.generation, replayedAt: stamp.version)
     }
 
     public static let sweepLimit = 1000
@@ -225,11 +234,12 @@ public final class SessionHost: Sendable {
         _ app: App, _ id: SessionID, user: String? = nil, version: Int = 0, once: IdempotentRequest? = nil,
         _ begin: () throws(NavigationError) -> TransitionRun
     ) async throws(SessionError) -> TransitionResult {
-        var run: TransitionRun
+        let run: TransitionRun
         do throws(NavigationError) { run = try begin() } catch { throw .cannotLaunch(error, app: app.name) }
-        run.origin = HostOrigin(self, id, user: user, version: version, once: once)
-        trace(&run, of: id)
-        return try await RunningTransition(run).outcome(callWatch).value { .cannotLaunch($0, app: app.name) }
+        let origin = HostOrigin(self, id, user: user, version: version, once: once)
+        return try await RunningTransition(run, from: origin).outcome(callWatch).value {
+            .cannotLaunch($0, app: app.name)
+        }
     }
 }
 
@@ -302,6 +312,9 @@ final class HostOrigin: TransitionOrigin {
     func sessions(ofUser user: String) async throws -> [UserSession] {
         try await host.sessions(ofUser: user, limit: HostOrigin.limit)
     }
+
+    /// See `SessionHost.wrapper`.
+    func wrapper(for app: String) -> CallWrapper? { host.wrapper(of: id, app) }
 }
 
 extension SessionHost {
@@ -329,13 +342,7 @@ extension SessionHost {
         return outcome
     }
 
-    /// Makes each call of a coordinator's function in a transition of that session a span.
-    func trace(_ run: inout TransitionRun, of id: SessionID) {
-        guard settings.tracer != nil else { return }
-        run.wrapper = wrapper(of: id, run.appName)
-    }
-
-    /// Makes a call of a coordinator's function of that session a span.
+    /// Makes each call of a coordinator's function of that session a span.
     func wrapper(of id: SessionID, _ app: String) -> CallWrapper? {
         guard let tracer = settings.tracer else { return nil }
         return { running, call in

@@ -62,44 +62,36 @@ extension SessionMeasures.StoreFailure {
 ///
 /// Only what the apps declare has a count of its own, so that no client can make this grow.
 public final class EventMeasures: Sendable {
+    /// Names that have a figure each; the last one stands for all others.
+    private struct Names {
+        let all: [String]
+        private let places: [String: Int]
+
+        init(_ names: [String], others: String) {
+            var known: Set<String> = []
+            all = names.filter { known.insert($0).inserted } + [others]
+            places = Dictionary(zip(all, all.indices)) { first, _ in first }
+        }
+
+        func place(of name: String?) -> Int { name.flatMap { places[$0] } ?? all.count - 1 }
+    }
+
     private final class Measures: Sendable {
         let app: String
         /// Its declared events, the built-in ones, and `other`.
-        let types: [String]
+        let types: Names
         /// Its coordinators, and `none`.
-        let coordinators: [String]
-        private let typeIndex: [String: Int]
-        private let coordinatorIndex: [String: Int]
+        let coordinators: Names
         let outcomes: Counts
         let durations: Distributions
 
         init(_ app: App) {
             self.app = app.name
             let declared = app.coordinators.flatMap(\.events).map(\.name)
-            types = Measures.unique(declared + BuiltInEvent.allCases.map(\.rawValue)) + ["other"]
-            coordinators = Measures.unique(app.coordinators.map(\.name)) + ["none"]
-            typeIndex = Measures.index(types)
-            coordinatorIndex = Measures.index(coordinators)
-            outcomes = Counts(types.count * EventOutcome.allCases.count)
-            durations = Distributions(coordinators.count, bounds: Distributions.durationBounds)
-        }
-
-        private static func unique(_ names: [String]) -> [String] {
-            var known: Set<String> = []
-            return names.filter { known.insert($0).inserted }
-        }
-
-        private static func index(_ names: [String]) -> [String: Int] {
-            Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
-        }
-
-        func count(_ type: String, _ outcome: EventOutcome) {
-            let row = typeIndex[type] ?? types.count - 1
-            outcomes.add(at: row * EventOutcome.allCases.count + outcome.rawValue)
-        }
-
-        func add(_ duration: Int, to coordinator: String?) {
-            durations.add(duration, at: coordinator.flatMap { coordinatorIndex[$0] } ?? coordinators.count - 1)
+            types = Names(declared + BuiltInEvent.allCases.map(\.rawValue), others: "other")
+            coordinators = Names(app.coordinators.map(\.name), others: "none")
+            outcomes = Counts(types.all.count * EventOutcome.allCases.count)
+            durations = Distributions(coordinators.all.count, bounds: Distributions.durationBounds)
         }
     }
 
@@ -109,19 +101,26 @@ public final class EventMeasures: Sendable {
         self.apps = Dictionary(apps.map { ($0.name, Measures($0)) }) { first, _ in first }
     }
 
-    func count(_ type: String, of app: String, _ outcome: EventOutcome) { apps[app]?.count(type, outcome) }
+    func count(_ type: String, of app: String, _ outcome: EventOutcome) {
+        guard let measures = apps[app] else { return }
+        let row = measures.types.place(of: type)
+        measures.outcomes.add(at: row * EventOutcome.allCases.count + outcome.rawValue)
+    }
 
     /// - Parameters:
     ///   - duration: in nanoseconds.
     ///   - coordinator: the first that was called; `nil` if none was.
-    func add(_ duration: Int, to coordinator: String?, of app: String) { apps[app]?.add(duration, to: coordinator) }
+    func add(_ duration: Int, to coordinator: String?, of app: String) {
+        guard let measures = apps[app] else { return }
+        measures.durations.add(duration, at: measures.coordinators.place(of: coordinator))
+    }
 
     private var sorted: [Measures] { apps.values.sorted { $0.app < $1.app } }
 
     /// The events that have been posted.
     public var counts: [(app: String, event: String, outcome: EventOutcome, count: Int)] {
         sorted.flatMap { measures in
-            measures.types.enumerated().flatMap { row, type in
+            measures.types.all.enumerated().flatMap { row, type in
                 EventOutcome.allCases.compactMap { outcome in
                     let count = measures.outcomes[row * EventOutcome.allCases.count + outcome.rawValue]
                     // Failures are listed from 0 on, so that monitoring sees the first one as an increase.
@@ -134,7 +133,7 @@ public final class EventMeasures: Sendable {
     /// How long transitions took, by the coordinator that was called first, in nanoseconds.
     public var durations: [(app: String, coordinator: String, durations: Distributions.Reading)] {
         sorted.flatMap { measures in
-            measures.coordinators.enumerated().compactMap { index, coordinator in
+            measures.coordinators.all.enumerated().compactMap { index, coordinator in
                 let reading = measures.durations.reading(at: index)
                 return reading.count == 0 ? nil : (measures.app, coordinator, reading)
             }
@@ -210,7 +209,7 @@ public final class HandlerTimings: Sendable {
         public let event: String
         public fileprivate(set) var count = 0
         public fileprivate(set) var longest = 0.0
-        fileprivate var steps = [Int](repeating: 0, count: HandlerTimings.stepCount)
+        fileprivate var steps = [Int](repeating: 0, count: HandlerTimings.limits.count)
 
         fileprivate mutating func add(_ milliseconds: Double, _ step: Int) {
             count += 1
@@ -221,9 +220,9 @@ public final class HandlerTimings: Sendable {
         /// - Parameter share: 0.99 for the duration that one in a hundred exceeds.
         public func percentile(_ share: Double) -> Double {
             var left = Int((Double(count) * share).rounded(.up))
-            for (step, number) in steps.enumerated() {
+            for (limit, number) in zip(HandlerTimings.limits, steps) {
                 left -= number
-                if left <= 0 { return min(HandlerTimings.limit(of: step), longest) }
+                if left <= 0 { return min(limit, longest) }
             }
             return longest
         }
@@ -236,23 +235,14 @@ public final class HandlerTimings: Sendable {
 
     /// The most events that have an entry of their own; apps have fewer.
     private static let capacity = 1000
-    /// From 10 µs to 20 s.
-    private static let stepCount = 66
-    private static let (shortest, factor) = (0.01, 1.25)
+    /// The longest duration of each step: from 10 µs to 20 s.
+    private static let limits = Array(sequence(first: 0.01) { $0 * 1.25 }.prefix(66))
 
     private let entries = Mutex<[Key: Entry]>([:])
 
-    private static func limit(of step: Int) -> Double {
-        (0..<step).reduce(shortest) { limit, _ in limit * factor }
-    }
-
     func add(_ app: String, _ event: String, _ duration: Duration) {
         let milliseconds = duration / .milliseconds(1)
-        var (step, limit) = (0, HandlerTimings.shortest)
-        while limit < milliseconds, step < HandlerTimings.stepCount - 1 {
-            step += 1
-            limit *= HandlerTimings.factor
-        }
+        let step = HandlerTimings.limits.firstIndex { $0 >= milliseconds } ?? HandlerTimings.limits.count - 1
         let key = Key(app: app, event: event)
         entries.withLock { entries in
             guard entries[key] != nil || entries.count < HandlerTimings.capacity else { return }

@@ -141,17 +141,18 @@ public struct PairingCode: Sendable {
     static let length = 8
     private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
-    static func random() -> PairingCode {
-        // A byte has 256 values, 8 for each digit.
-        PairingCode(valid: Sodium.randomBytes(length).map { digits[Int($0 & 31)] })
-    }
+    static func random() -> PairingCode { PairingCode(from: Sodium.randomBytes(length)) }
 
     /// The code that belongs to an event under a key: always the same, so that it can be returned again without being
     /// kept.
     init(from key: String, version: Int, of id: SessionID, secret: [UInt8]) {
         // No other digested text begins like this. The key comes last, because the client chooses it.
-        let digest = KeyedDigest(of: "pairing code \(id.text) \(version) \(key)", key: secret)
-        self.init(valid: digest.bytes.prefix(PairingCode.length).map { PairingCode.digits[Int($0 & 31)] })
+        self.init(from: KeyedDigest(of: "pairing code \(id.text) \(version) \(key)", key: secret).bytes)
+    }
+
+    private init(from bytes: [UInt8]) {
+        // A byte has 256 values, 8 for each digit.
+        self.init(valid: bytes.prefix(PairingCode.length).map { PairingCode.digits[Int($0 & 31)] })
     }
 
     /// A code as somebody has typed it: in either case, with O for 0 and I or L for 1, and with hyphens and
@@ -193,6 +194,9 @@ extension PairingCode: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
 /// A code that was given out, and until when it can be used.
 public struct OpenPairing: Sendable {
+    /// In seconds.
+    static let lifetime: TimeInterval = 120
+
     public let code: PairingCode
     public let expiresAt: Date
 }

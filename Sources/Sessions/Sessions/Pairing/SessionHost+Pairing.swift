@@ -27,11 +27,9 @@ extension SessionHost {
                 try await attempt(digest, pairing, label, role, client, with: session, once: once, &claim)
             }
         } catch {
-            switch error {
             // The token may have been added.
-            case .unknownOutcome: throw error
-            default: if claim == .taken { await pairings.giveBack(digest) }
-            }
+            if case .unknownOutcome = error { throw error }
+            if claim == .taken { await pairings.giveBack(digest) }
             switch error {
             // A code must not reveal what has become of its session.
             case .unauthorized, .ended, .expired: throw .unknownCode
@@ -106,8 +104,8 @@ extension SessionHost {
         let shown = AppliedEvent(state: drawn, transition: applied.transition)
         let answer = once?.stored(shown)
         guard try await commit(applied, after: before, at: now, keeping: answer, of: session) else { return .outdated }
-        let outcome = answer.map { Outcome.answered($0, generation: before.stamp.generation) }
-        return .committed(CreatedSession(outcome: outcome ?? .applied(shown), id: session.id, token: token))
+        let outcome = Outcome(of: shown, keeping: answer)
+        return .committed(CreatedSession(outcome: outcome, id: session.id, token: token))
     }
 
     /// The version that adds the device's token, and what `deviceDidPair` makes of it. If that fails, the device is

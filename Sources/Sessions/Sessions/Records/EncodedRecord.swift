@@ -93,9 +93,10 @@ extension EncodedRecord {
     convenience init(
         endOf identity: SessionIdentity, after version: Int, at time: Date, keptUntil: Date, hasExpired: Bool = false
     ) {
-        self.init(identity, version: version + 1, time: time, keptUntil: keptUntil, isEnd: true) { writer in
-            writer.member("hasExpired", ifAny: hasExpired ? true : nil)
-        }
+        self.init(
+            SessionRecord(
+                identity: identity, version: version + 1, time: time, keptUntil: keptUntil, build: 0,
+                hasExpired: hasExpired, content: nil))
     }
 
     /// A full record of the same version as one that was read.

@@ -51,9 +51,9 @@ public struct SessionRecord: Sendable {
     /// Of the program that made the version, see `SessionSettings.build`; 0 if it is not known.
     let build: Int
     /// Whether it was read from a full record.
-    let isFull: Bool
+    private(set) var isFull = true
     /// Whether it is the end of a session that had expired.
-    package let hasExpired: Bool
+    package private(set) var hasExpired = false
     /// `nil` for the session's end.
     let content: Content?
 
@@ -70,9 +70,6 @@ public struct SessionRecord: Sendable {
     /// As `NavigationState.encoded` writes it; `nil` for the session's end.
     package var savedState: JSON? { content?.state }
 
-    /// The version of the app that saved the state; `nil` for the session's end.
-    package var appVersion: Int? { content?.state["version"]?.integer }
-
     /// Whether the session ended with this version.
     public var isEnd: Bool { content == nil }
 
@@ -84,6 +81,9 @@ public struct SessionRecord: Sendable {
 
     /// When the session expires unless it is used; `nil` once it has ended.
     public var expiresAt: Date? { content?.expiresAt }
+
+    /// Whether the session has neither ended nor expired.
+    func goesOn(at now: Date) -> Bool { content.map { $0.expiresAt > now } == true && ending == nil }
 
     /// The type of the event that led here; `nil` for the first version and the end.
     public var event: String? { note?.event }
@@ -118,10 +118,10 @@ public struct TransitionNote: Sendable, Equatable {
     /// See `Transition.Cause`; `nil` where there is no event.
     public let cause: String?
     /// The screen that the user saw after it: key, name, title, parameters.
-    public let visible: JSON
-    public let operations: JSON
-    public let finished: JSON
-    public let dismissed: JSON
+    public private(set) var visible = JSON.null
+    public private(set) var operations: JSON = []
+    public private(set) var finished: JSON = []
+    public private(set) var dismissed: JSON = []
 }
 
 extension SessionRecord {
@@ -281,12 +281,14 @@ public enum ReturnError: Error, Equatable, Sendable {
 extension SessionRecord {
     /// The session's end, as the version after this one, its last.
     ///
+    /// - Parameter lifetime: how long the end is kept, in seconds.
     /// - Returns: `nil` if it has ended or expired.
-    public func end(at now: Date) -> EncodedRecord? {
-        guard let expiresAt, expiresAt > now, ending == nil else { return nil }
+    public func end(
+        at now: Date, keptFor lifetime: TimeInterval = SessionSettings().tombstoneLifetime
+    ) -> EncodedRecord? {
+        guard goesOn(at: now) else { return nil }
         return over(.ended, at: now)
-            ?? EncodedRecord(
-                endOf: identity, after: version, at: now, keptUntil: now + SessionSettings().tombstoneLifetime)
+            ?? EncodedRecord(endOf: identity, after: version, at: now, keptUntil: now + lifetime)
     }
 
     /// The version after this one of a session that is over and still has to be cleaned up. It is kept until that is done.
@@ -295,7 +297,7 @@ extension SessionRecord {
     func over(_ reason: EndReason, at now: Date) -> EncodedRecord? {
         guard let content, content.state.savedEnd == nil, content.state.savedEndsWithCleanUps else { return nil }
         let expiresAt = min(content.expiresAt, now)
-        return next(content.state.ended(reason, at: now), expiresAt: expiresAt, CleanUpEvent.ending, at: now)
+        return next(content.state.ended(reason, at: now), expiresAt: expiresAt, "end", at: now)
     }
 
     /// The version after this one, once a clean-up is done or given up: the session's end if it was the last one.
@@ -304,7 +306,7 @@ extension SessionRecord {
     func cleanedUp(_ number: Int, at now: Date, keptUntil: Date) -> EncodedRecord? {
         guard let content, let reason = ending, let state = content.state.cleanedUp(number) else { return nil }
         guard state["pending"] == [] else {
-            return next(state, expiresAt: content.expiresAt, CleanUpEvent.cleanUp, at: now)
+            return next(state, expiresAt: content.expiresAt, "sessionWillEnd", at: now)
         }
         return EncodedRecord(
             endOf: identity, after: version, at: now, keptUntil: keptUntil, hasExpired: reason == .expired)
@@ -315,37 +317,30 @@ extension SessionRecord {
         return keptUntil == .keptForCleanUps ? expiresAt + SessionSettings().tombstoneLifetime : keptUntil
     }
 
+    /// A version of a session that is over.
+    ///
+    /// - Parameter event: what the history names it.
     private func next(_ state: JSON, expiresAt: Date, _ event: String, at now: Date) -> EncodedRecord {
-        let note = TransitionNote(
-            event: event, cause: Transition.Cause.effect.rawValue, visible: .null, operations: [], finished: [],
-            dismissed: [])
+        let note = TransitionNote(event: event, cause: Transition.Cause.effect.rawValue)
         return EncodedRecord(
             SessionRecord(
                 identity: identity, version: version + 1, time: now, keptUntil: .keptForCleanUps, build: build,
-                isFull: true, hasExpired: false,
                 content: Content(expiresAt: expiresAt, note: note, state: state)))
-    }
-
-    /// The events that the history names for versions of a session that is over.
-    private enum CleanUpEvent {
-        static let (ending, cleanUp) = ("end", "sessionWillEnd")
     }
 
     /// A state as it is saved.
     init(_ state: SessionState, at time: Date, build: Int) {
         let saved = try? JSON(parsing: state.navigation.encoded, maximumDepth: SessionRecord.depthLimit)
-        let note = TransitionNote(
-            event: nil, cause: nil, visible: .null, operations: [], finished: [], dismissed: [])
+        let note = TransitionNote(event: nil, cause: nil)
         self.init(
             identity: state.identity, version: state.version, time: time, keptUntil: .keptForCleanUps, build: build,
-            isFull: true, hasExpired: false,
             content: Content(expiresAt: state.expiresAt, note: note, state: saved ?? [:]))
     }
 
     /// A version after this one, the session's last, with the state of an earlier one. Keys and ids that were given out
     /// since are not given out again.
     public func returning(to past: SessionRecord, at now: Date) throws(ReturnError) -> EncodedRecord {
-        guard let last = content, last.expiresAt > now, ending == nil else { throw .over }
+        guard let last = content, goesOn(at: now) else { throw .over }
         guard let content = past.content, past.id == id, past.version < version else { throw .unknownVersion }
         guard past.version >= identity.firstVersion else { throw .sealed }
         var state = content.state
@@ -356,13 +351,12 @@ extension SessionRecord {
         // The user has agreed to what came then, not now.
         state["agreement"] = nil
         let note = TransitionNote(
-            event: BuiltInEvent.restoration, cause: Transition.Cause.event.rawValue, visible: content.note.visible,
-            operations: [], finished: [], dismissed: [])
+            event: BuiltInEvent.restoration, cause: Transition.Cause.event.rawValue, visible: content.note.visible)
         return EncodedRecord(
             SessionRecord(
                 identity: identity, version: version + 1, time: now,
-                keptUntil: keptUntil(with: state, expiresAt: last.expiresAt), build: past.build, isFull: true,
-                hasExpired: false, content: Content(expiresAt: last.expiresAt, note: note, state: state)))
+                keptUntil: keptUntil(with: state, expiresAt: last.expiresAt), build: past.build,
+                content: Content(expiresAt: last.expiresAt, note: note, state: state)))
     }
 }
 

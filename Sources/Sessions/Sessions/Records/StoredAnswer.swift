@@ -15,14 +15,14 @@ public struct StoredAnswer: Sendable, Equatable {
     /// See `SessionState.drawing`.
     public let drawing: Int
     /// `nil` if it is no longer kept, see `Retention.answerBytes`.
-    public let body: [UInt8]?
+    public private(set) var body: [UInt8]?
     /// The token that the event was posted with, if the event has replaced it.
     public let replacedToken: SHA256Digest?
     /// The pairing code that the event's client got; `nil` if it got none.
     public let pairing: GivenCode?
     /// The sessions that the event ends, until they have ended: a replay ends them before it returns the answer, because
     /// that may have failed the first time.
-    public let endings: [SessionEnding]
+    public private(set) var endings: [SessionEnding]
 
     public init(
         session: SessionID, key: String, fingerprint: SHA256Digest, version: Int, drawing: Int = 0,
@@ -82,16 +82,16 @@ extension StoredAnswer {
 extension StoredAnswer {
     /// What is kept of the answer when its body is dropped.
     public var withoutBody: StoredAnswer {
-        StoredAnswer(
-            session: session, key: key, fingerprint: fingerprint, version: version, drawing: drawing, body: nil,
-            replacedToken: replacedToken, pairing: pairing, endings: endings)
+        var answer = self
+        answer.body = nil
+        return answer
     }
 
     /// What is kept once the sessions that the event ends have ended.
     package var withoutEndings: StoredAnswer {
-        StoredAnswer(
-            session: session, key: key, fingerprint: fingerprint, version: version, drawing: drawing, body: body,
-            replacedToken: replacedToken, pairing: pairing)
+        var answer = self
+        answer.endings = []
+        return answer
     }
 }
 

@@ -11,13 +11,6 @@ public struct SlowTransition: Equatable, Sendable {
     public let call: String?
     /// How long it was allowed to take.
     public let limit: Duration
-
-    public init(app: String, coordinator: String?, call: String?, limit: Duration) {
-        self.app = app
-        self.coordinator = coordinator
-        self.call = call
-        self.limit = limit
-    }
 }
 
 /// For tests: receives, for each call of an app that has suspended, what happens at its deadline, so that a test can let
@@ -34,7 +27,7 @@ package final class CallWatch: Sendable {
     fileprivate let observeDeadline: DeadlineObserver?
     /// Where calls in the background run; `nil` for threads that they may block.
     fileprivate let executor: (any TaskExecutor)?
-    private let late = Atomic(0)
+    fileprivate let late = Atomic(0)
 
     package init(
         limit: Duration, observeDeadline: DeadlineObserver? = nil,
@@ -48,8 +41,6 @@ package final class CallWatch: Sendable {
 
     /// The calls that are running after their deadline.
     package var lateCalls: Int { late.load(ordering: .relaxed) }
-
-    fileprivate func countLate(_ change: Int) { late.add(change, ordering: .relaxed) }
 }
 
 /// How a transition, or another call of an app, ended.
@@ -58,14 +49,6 @@ enum CallOutcome<Value: Sendable>: Sendable {
     case failed(NavigationError)
     /// The deadline has passed.
     case late(SlowTransition)
-
-    func map<Result>(_ transform: (Value) -> Result) -> CallOutcome<Result> {
-        switch self {
-        case .done(let value): .done(transform(value))
-        case .failed(let error): .failed(error)
-        case .late(let transition): .late(transition)
-        }
-    }
 
     /// - Parameter refusal: returns the error to throw for a failed call.
     func value(_ refusal: (NavigationError) -> SessionError) throws(SessionError) -> Value {
@@ -78,25 +61,33 @@ enum CallOutcome<Value: Sendable>: Sendable {
 }
 
 /// A transition that has begun; a class, so that the run is not copied. Unchecked: only the call's task uses the run
-/// until that has ended.
+/// and the outcome until that has ended.
 final class RunningTransition: @unchecked Sendable {
     @exclusivity(unchecked) private var run: TransitionRun
-    /// Set when it is done.
-    private var result: TransitionResult!
+    /// Set when it has ended.
+    private var outcome: CallOutcome<TransitionResult>!
 
-    init(_ run: consuming TransitionRun) {
+    /// - Parameter origin: `nil` if the transition is of no session.
+    init(_ run: consuming TransitionRun, from origin: HostOrigin? = nil) {
         self.run = run
+        guard let origin else { return }
+        self.run.origin = origin
+        self.run.wrapper = origin.wrapper(for: self.run.appName)
     }
 
     /// Carries it out, and waits for its result until the deadline.
     func outcome(_ watch: CallWatch) async -> CallOutcome<TransitionResult> {
         let call = AppCall(of: run.appName, watch)
         run.observer = watch.reportBlocking == nil ? nil : call
-        let ending = await call.ending { () async throws(NavigationError) in
-            self.result = try await self.run.result()
+        let delay = await call.delay {
+            do throws(NavigationError) {
+                self.outcome = .done(try await self.run.result())
+            } catch {
+                self.outcome = .failed(error)
+            }
         }
-        if case .late = ending, let spare = call.spare { return .done(spare) }
-        return ending.map { result }
+        guard let delay else { return outcome }
+        return call.spare.map { .done($0) } ?? .late(delay)
     }
 }
 
@@ -116,12 +107,17 @@ package func result(
 /// Makes the content of a screen, and waits for its text until the deadline.
 func outcome(of content: ContentRun, _ watch: CallWatch) async -> CallOutcome<[UInt8]> {
     let call = AppCall(of: content.app, watch)
-    let made = MadeText()
-    let ending = await call.ending { () async throws(NavigationError) in
-        let text = try await content.text(observer: watch.reportBlocking == nil ? nil : call)
-        made.text.withLock { $0 = text }
+    let made = Mutex<CallOutcome<[UInt8]>?>(nil)
+    let delay = await call.delay {
+        let outcome: CallOutcome<[UInt8]>
+        do throws(NavigationError) {
+            outcome = .done(try await content.text(observer: watch.reportBlocking == nil ? nil : call))
+        } catch {
+            outcome = .failed(error)
+        }
+        made.withLock { $0 = outcome }
     }
-    return ending.map { made.text.withLock { $0 } }
+    return delay.map { .late($0) } ?? made.withLock { $0! }
 }
 
 /// Makes an attempt of an effect, and waits for its end until the deadline, or until the current task is cancelled.
@@ -129,25 +125,17 @@ func outcome(
     of effect: EffectRun, _ watch: CallWatch, _ wrapper: CallWrapper?
 ) async -> Result<SentSignal?, any Error> {
     let call = AppCall(of: effect.app, watch, isInBackground: true)
-    let kept = EffectResult()
-    let ending = await call.ending { () async throws(NavigationError) in
+    let made = Mutex<Result<SentSignal?, any Error>?>(nil)
+    let delay = await call.delay {
+        let outcome: Result<SentSignal?, any Error>
         do {
-            let signal = try await effect.signal(observer: call, wrapper: wrapper)
-            kept.result.withLock { $0 = .success(signal) }
+            outcome = .success(try await effect.signal(observer: call, wrapper: wrapper))
         } catch {
-            kept.result.withLock { $0 = .failure(error) }
+            outcome = .failure(error)
         }
+        made.withLock { $0 = outcome }
     }
-    if case .late = ending { return .failure(EffectDeadlineExceeded()) }
-    return kept.result.withLock { $0 } ?? .failure(CancellationError())
-}
-
-private final class EffectResult: Sendable {
-    let result = Mutex<Result<SentSignal?, any Error>?>(nil)
-}
-
-private final class MadeText: Sendable {
-    let text = Mutex<[UInt8]>([])
+    return delay == nil ? made.withLock { $0! } : .failure(EffectDeadlineExceeded())
 }
 
 /// One call of an app. Its caller waits for its end until the deadline. Then its task is cancelled, and a result that
@@ -156,8 +144,13 @@ private final class MadeText: Sendable {
 /// One case is not covered: a function that had always returned at once, and now blocks the thread of a connection.
 /// Until it returns, nothing can be sent on that connection, so the deadline is only noticed afterwards.
 private final class AppCall: CallObserver {
-    typealias Ending = CallOutcome<Void>
-    typealias Waiting = UnsafeContinuation<Ending, Never>
+    private enum Ending {
+        case inTime
+        /// The deadline has passed, with this function running.
+        case late(SlowTransition, FunctionConduct?)
+    }
+
+    private typealias Waiting = UnsafeContinuation<SlowTransition?, Never>
 
     private struct State {
         /// The first one; later ones are ignored.
@@ -168,18 +161,7 @@ private final class AppCall: CallObserver {
         /// The function that is running, and since when, in nanoseconds of monotonic time.
         var running: RunningCall?
         var began = 0
-        /// The function that was running at the deadline.
-        var late: FunctionConduct?
         var spare: TransitionResult?
-
-        /// Ends the call that is running on the caller's thread.
-        ///
-        /// - Returns: the call, and when it began; `nil` if there is none.
-        mutating func endCallOnCallersThread() -> (RunningCall, began: Int)? {
-            guard isOnCallersThread, let running else { return nil }
-            self.running = nil
-            return (running, began)
-        }
     }
 
     private let app: String
@@ -196,108 +178,96 @@ private final class AppCall: CallObserver {
         self.state = Mutex(State(isOnCallersThread: !isInBackground))
     }
 
-    /// Begins at once, on the caller's thread. If the app neither suspends nor blocks, nothing more is needed.
-    func ending(of work: @escaping @Sendable () async throws(NavigationError) -> Void) async -> Ending {
-        if isInBackground { return await endingInBackground(of: work) }
+    /// Carries out the work, and waits for its end until the deadline.
+    ///
+    /// It begins at once, on the caller's thread. If the app neither suspends nor blocks, nothing more is needed.
+    ///
+    /// - Returns: what took too long; `nil` if the work has ended in time.
+    func delay(of work: @escaping @Sendable () async -> Void) async -> SlowTransition? {
+        if isInBackground { return await delayInBackground(of: work) }
         let start = MonotonicTime.nanoseconds
         let task = Task.immediate(executorPreference: HandlerPool.shared) {
-            do throws(NavigationError) {
-                try await work()
-                settle(.done(()))
-            } catch {
-                settle(.failed(error))
-            }
+            await work()
+            self.settle()
         }
         let passed = Duration.nanoseconds(MonotonicTime.nanoseconds - start)
-        if let ending = leaveCallersThread() {
+        if leaveCallersThread() {
             // It has blocked this thread.
-            return passed < watch.limit ? ending : .late(slowTransition(nil))
+            return passed < watch.limit ? nil : slowTransition(nil)
         }
-        let giveUp = { @Sendable [self] in if expire() { task.cancel() } }
-        let timer = HandlerPool.shared.timer(after: watch.limit - passed, giveUp)
-        defer { timer.cancel() }
-        watch.observeDeadline?(giveUp)
-        return await settled()
+        return await delay(of: task, within: watch.limit - passed)
     }
 
-    private func endingInBackground(
-        of work: @escaping @Sendable () async throws(NavigationError) -> Void
-    ) async -> Ending {
+    private func delayInBackground(of work: @escaping @Sendable () async -> Void) async -> SlowTransition? {
         let task = Task(executorPreference: watch.executor ?? HandlerPool.shared) {
-            do throws(NavigationError) {
-                try await work()
-                self.settle(.done(()))
-            } catch {
-                self.settle(.failed(error))
-            }
+            await work()
+            self.settle()
         }
-        let giveUp = { @Sendable [self] in if expire() { task.cancel() } }
-        let timer = HandlerPool.shared.timer(after: watch.limit, giveUp)
-        defer { timer.cancel() }
-        watch.observeDeadline?(giveUp)
         return await withTaskCancellationHandler {
-            await settled()
+            await delay(of: task, within: watch.limit)
         } onCancel: {
-            giveUp()
+            giveUp(task)
         }
     }
 
     /// Waits for the ending.
-    private func settled() async -> Ending {
-        await withUnsafeContinuation { continuation in
+    private func delay(of task: Task<Void, Never>, within limit: Duration) async -> SlowTransition? {
+        let giveUp = { @Sendable in self.giveUp(task) }
+        let timer = HandlerPool.shared.timer(after: limit, giveUp)
+        defer { timer.cancel() }
+        watch.observeDeadline?(giveUp)
+        return await withUnsafeContinuation { continuation in
             let ending = state.withLock { state in
                 if state.ending == nil { state.waiting = continuation }
                 return state.ending
             }
-            if let ending { continuation.resume(returning: ending) }
+            switch ending {
+            case .inTime?: continuation.resume(returning: nil)
+            case .late(let transition, _)?: continuation.resume(returning: transition)
+            case nil: break
+            }
         }
     }
 
-    /// - Returns: the ending, if there is one.
-    private func leaveCallersThread() -> Ending? {
-        let (ending, left) = state.withLock { state in
-            let running = state.running
-            let left = state.endCallOnCallersThread()
-            state.running = running
+    /// - Returns: whether the work has ended.
+    private func leaveCallersThread() -> Bool {
+        let (hasEnded, running, began) = state.withLock { state in
             state.isOnCallersThread = false
-            return (state.ending, left)
+            return (state.ending != nil, state.running, state.began)
         }
-        if let left { end(left) }
-        return ending
+        if let running { endOnCallersThread(running, began) }
+        return hasEnded
     }
 
     /// A function has returned, or suspended, on the caller's thread.
-    private func end(_ left: (call: RunningCall, began: Int)) {
-        if left.call.conduct.end(left.began, at: MonotonicTime.nanoseconds) { watch.reportBlocking?(app, left.call) }
+    private func endOnCallersThread(_ call: RunningCall, _ began: Int) {
+        if call.conduct.end(began, at: MonotonicTime.nanoseconds) { watch.reportBlocking?(app, call) }
     }
 
     /// The work has ended.
-    private func settle(_ ending: Ending) {
-        let (waiting, late) = state.withLock { state -> (Waiting?, FunctionConduct??) in
-            if case .late? = state.ending { return (nil, .some(state.late)) }
-            state.ending = ending
-            return (state.waiting, nil)
+    private func settle() {
+        let (earlier, waiting) = state.withLock { state in
+            let earlier = state.ending
+            if earlier == nil { state.ending = .inTime }
+            return (earlier, state.waiting)
         }
-        waiting?.resume(returning: ending)
-        if let late { countLate(-1, late) }
+        if case .late(_, let conduct)? = earlier { return countLate(-1, conduct) }
+        waiting?.resume(returning: nil)
     }
 
-    /// The deadline has passed.
-    ///
-    /// - Returns: `false` if the work has ended before.
-    private func expire() -> Bool {
-        let late = state.withLock { state -> (Ending, Waiting?, FunctionConduct?)? in
+    /// The deadline has passed. Nothing happens if the work has ended before.
+    private func giveUp(_ task: Task<Void, Never>) {
+        let late = state.withLock { state -> (SlowTransition, FunctionConduct?, Waiting?)? in
             guard state.ending == nil else { return nil }
-            let ending = Ending.late(slowTransition(state.running))
-            state.ending = ending
-            state.late = state.running?.conduct
-            return (ending, state.waiting, state.late)
+            let (transition, conduct) = (slowTransition(state.running), state.running?.conduct)
+            state.ending = .late(transition, conduct)
+            return (transition, conduct, state.waiting)
         }
-        guard let (ending, waiting, conduct) = late else { return false }
+        guard let (transition, conduct, waiting) = late else { return }
         // First, so that whoever learns of it finds it counted.
         countLate(1, conduct)
-        waiting?.resume(returning: ending)
-        return true
+        waiting?.resume(returning: transition)
+        task.cancel()
     }
 
     private func slowTransition(_ running: RunningCall?) -> SlowTransition {
@@ -305,7 +275,7 @@ private final class AppCall: CallObserver {
     }
 
     private func countLate(_ change: Int, _ conduct: FunctionConduct?) {
-        watch.countLate(change)
+        watch.late.add(change, ordering: .relaxed)
         conduct?.countLate(change)
     }
 
@@ -343,9 +313,7 @@ private final class AppCall: CallObserver {
         while state.withLock({ $0.isOnCallersThread }) {
             await withUnsafeContinuation { continuation in HandlerPool.shared.runLater { continuation.resume() } }
         }
-        guard state.withLock({ $0.ending == nil }), HandlerPool.shared.hold(by: call.conduct) else {
-            throw Overloaded()
-        }
+        guard state.withLock({ $0.ending == nil }), PoolThread.hold(by: call.conduct) else { throw Overloaded() }
         note(call, at: MonotonicTime.nanoseconds)
     }
 
@@ -357,13 +325,11 @@ private final class AppCall: CallObserver {
     var spare: TransitionResult? { state.withLock(\.spare) }
 
     func leave(_ call: RunningCall) {
-        let (left, began) = state.withLock { state in
-            let began = state.began
-            let left = state.endCallOnCallersThread()
+        let (isOnCallersThread, began) = state.withLock { state in
             state.running = nil
-            return (left, began)
+            return (state.isOnCallersThread, state.began)
         }
-        if let left { return end(left) }
+        if isOnCallersThread { return endOnCallersThread(call, began) }
         call.conduct.prove(by: MonotonicTime.nanoseconds - began)
     }
 }
@@ -374,24 +340,8 @@ private final class HandlerPool: TaskExecutor {
     static let shared = HandlerPool()
 
     private struct State {
-        /// Serial queues, because the system has a thread at once for each of them, however many others are blocked.
-        var free = (0..<HandlerPool.size).map { number in
-            let queue = DispatchQueue(label: "handlers.\(number)")
-            queue.setSpecific(key: HandlerPool.holder, value: ThreadHolder())
-            return queue
-        }
+        var free = (0..<HandlerPool.size).map(PoolThread.init)
         var waiting: [UnownedJob] = []
-        /// The first of those that wait.
-        var first = 0
-
-        mutating func next() -> UnownedJob? {
-            guard first < waiting.count else { return nil }
-            defer {
-                first += 1
-                if first == waiting.count { (waiting, first) = ([], 0) }
-            }
-            return waiting[first]
-        }
     }
 
     private static let size = 256
@@ -400,35 +350,25 @@ private final class HandlerPool: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let queue = state.withLock { state in
+        let thread = state.withLock { state in
             if state.free.isEmpty { state.waiting.append(job) }
             return state.free.popLast()
         }
-        queue?.async { self.run(job, on: queue) }
+        if let thread { thread.queue.async { self.run(job, on: thread) } }
     }
 
     /// Runs the job, then those that wait.
-    private func run(_ first: UnownedJob, on queue: DispatchQueue?) {
+    private func run(_ first: UnownedJob, on thread: PoolThread) {
         var next: UnownedJob? = first
         while let job = next {
             job.runSynchronously(on: asUnownedTaskExecutor())
-            queue?.getSpecific(key: HandlerPool.holder)?.release()
+            thread.release()
             next = state.withLock { state in
-                let next = state.next()
-                if next == nil, let queue { state.free.append(queue) }
-                return next
+                guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+                state.free.append(thread)
+                return nil
             }
         }
-    }
-
-    private static let holder = DispatchSpecificKey<ThreadHolder>()
-
-    /// Notes that a function holds the thread until the job that is running has ended.
-    ///
-    /// - Returns: `false` if it holds too many.
-    func hold(by conduct: FunctionConduct) -> Bool {
-        guard let holder = DispatchQueue.getSpecific(key: HandlerPool.holder) else { return true }
-        return holder.assign(to: conduct)
     }
 
     func runLater(_ action: @escaping @Sendable () -> Void) { clock.async(execute: action) }
@@ -443,21 +383,34 @@ private final class HandlerPool: TaskExecutor {
     }
 }
 
-/// Which function holds one of the pool's threads.
-private final class ThreadHolder: Sendable {
-    private let conduct = Mutex<FunctionConduct?>(nil)
+/// A thread of the pool, and which function holds it.
+private final class PoolThread: Sendable {
+    private static let current = DispatchSpecificKey<PoolThread>()
 
-    func assign(to conduct: FunctionConduct) -> Bool {
-        release()
+    /// Serial, because the system has a thread at once for each such queue, however many others are blocked.
+    let queue: DispatchQueue
+    private let holder = Mutex<FunctionConduct?>(nil)
+
+    init(number: Int) {
+        queue = DispatchQueue(label: "handlers.\(number)")
+        queue.setSpecific(key: PoolThread.current, value: self)
+    }
+
+    /// Notes that a function holds the current thread until the job that is running has ended.
+    ///
+    /// - Returns: `false` if it holds too many.
+    static func hold(by conduct: FunctionConduct) -> Bool {
+        guard let thread = DispatchQueue.getSpecific(key: current) else { return true }
+        thread.release()
         guard conduct.takeThread() else { return false }
-        self.conduct.withLock { $0 = conduct }
+        thread.holder.withLock { $0 = conduct }
         return true
     }
 
     func release() {
-        let conduct = self.conduct.withLock { conduct in
-            defer { conduct = nil }
-            return conduct
+        let conduct = holder.withLock { holder in
+            defer { holder = nil }
+            return holder
         }
         conduct?.giveThreadBack()
     }

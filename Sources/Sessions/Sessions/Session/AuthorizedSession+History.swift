@@ -29,15 +29,12 @@ extension AuthorizedSession {
 
     /// The state at a version, as the caller's device sees it.
     ///
-    /// - Parameter version: `nil` for the current one.
+    /// - Parameters:
+    ///   - version: `nil` for the current one.
+    ///   - toContinue: whether a session continues from there: then coordinators react to what the app no longer has,
+    ///     see `SessionHost.settled`.
     /// - Throws: `unknownVersion` if it never existed, is no longer kept, or was made before the token gave access.
-    public func past(_ version: Int?) async throws(SessionError) -> SessionState {
-        try await past(version, toContinue: false)
-    }
-
-    /// - Parameter toContinue: whether a session continues from there: then coordinators react to what the app no
-    ///   longer has, see `SessionHost.settled`.
-    func past(_ version: Int?, toContinue: Bool) async throws(SessionError) -> SessionState {
+    public func past(_ version: Int?, toContinue: Bool = false) async throws(SessionError) -> SessionState {
         let current = try committed(at: host.now())
         guard let version, version != current.version else { return try drawn(current) }
         guard let record = try await records(from: version, limit: 1, bytes: 0, of: current).first,

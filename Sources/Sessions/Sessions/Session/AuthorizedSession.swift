@@ -69,7 +69,7 @@ public struct AuthorizedSession: Sendable {
     ) async throws(SessionError) -> Attempt<Outcome> {
         let now = host.now()
         if let once, let answer = try await answer(keptUnder: once.key, at: now) {
-            return .unchanged(try replay(answer, to: once))
+            return .unchanged(try replay(answer, to: once.key, repeatedBy: once))
         }
         let before = try committed(at: now)
         let drawn = try drawn(before)
@@ -96,10 +96,7 @@ public struct AuthorizedSession: Sendable {
         }
         if let pairing = applied.pairing { await give(pairing, to: applied.token?.digest ?? token) }
         guard hasChange else { return .unchanged(.applied(shown)) }
-        guard let answer else { return .committed(.applied(shown)) }
-        return .committed(
-            .answered(
-                answer, generation: before.stamp.generation, token: applied.token, pairing: applied.pairing))
+        return .committed(Outcome(of: shown, keeping: answer))
     }
 
     /// The same with a code for another device. It is opened before the commit, so that an event whose code cannot be had
@@ -125,7 +122,9 @@ public struct AuthorizedSession: Sendable {
     ) -> AppliedEvent {
         let version = before.version + 1
         let changes = result.transition.changes
-        let token = changes?.tokenRotation == nil ? nil : newToken(version: version, once: once)
+        // Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
+        let newToken = once?.key.token(version: version, of: id, secret: host.store.secret)
+        let token = changes?.tokenRotation == nil ? nil : newToken ?? .random()
         let identity = before.identity.after(
             changes, token, for: self.token, client: result.state.client, at: now,
             version: version)
@@ -183,11 +182,10 @@ public struct AuthorizedSession: Sendable {
         } catch {
             throw .refused(error, state: state)
         }
-        run.origin = HostOrigin(
-            host, of: event, in: state, of: live.app, by: isOperator ? nil : token, once: once, isDryRun: isDryRun)
-        host.trace(&run, of: id)
         let coordinator = host.measures.events == nil ? nil : run.recipient
-        return .running(RunningTransition(run), coordinator: coordinator)
+        let origin = HostOrigin(
+            host, of: event, in: state, of: live.app, by: isOperator ? nil : token, once: once, isDryRun: isDryRun)
+        return .running(RunningTransition(run, from: origin), coordinator: coordinator)
     }
 
     /// The caller's device; `nil` for the operator, who acts as the device that acted last.
@@ -214,19 +212,16 @@ public struct AuthorizedSession: Sendable {
     }
 
     /// The answer to a request that was already carried out.
-    private func replay(_ answer: StoredAnswer, to once: IdempotentRequest) throws(SessionError) -> Outcome {
-        try replay(answer, to: once.key) { () throws(SessionError) in try once.check(answer, host.measures) }
-    }
-
-    /// - Parameter check: called for who has a right to the session.
+    ///
+    /// - Parameter once: the request if it is sent again; `nil` if the client only asks for the answer.
     private func replay(
-        _ answer: StoredAnswer, to key: RequestKey, _ check: () throws(SessionError) -> Void
+        _ answer: StoredAnswer, to key: RequestKey, repeatedBy once: IdempotentRequest? = nil
     ) throws(SessionError) -> Outcome {
         let (identity, stamp) = (live.identity, live.stamp)
         let newToken = key.token(replayedBy: answer, to: identity, for: token, secret: host.store.secret)
         // The token may have been replaced while this waited. The event that replaced it may still be replayed with it.
         guard let access = identity.access(of: newToken?.digest ?? token) else { throw .unauthorized }
-        try check()
+        try once?.check(answer, host.measures)
         // What was before the token is sealed, see `AccessToken.firstVersion`.
         guard answer.body != nil, answer.version >= access.firstVersion else {
             throw .answerForgotten(try? state())
@@ -268,7 +263,7 @@ public struct AuthorizedSession: Sendable {
     ) async throws(SessionError) -> Attempt<Outcome?> {
         let now = host.now()
         let kept = try await answer(keptUnder: key, at: now)
-        if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key) {}) }
+        if let kept, !kept.isWithdrawal { return .unchanged(try replay(kept, to: key)) }
         let state = try committed(at: now)
         guard withdrawing, kept == nil else { return .unchanged(nil) }
         try require(\.mayAct)
@@ -276,11 +271,6 @@ public struct AuthorizedSession: Sendable {
         let withdrawal = StoredAnswer.withdrawal(of: key, in: state)
         let isCommitted = try await host.commit(unchanged, after: state, at: now, keeping: withdrawal, of: live)
         return isCommitted ? .committed(nil) : .outdated
-    }
-
-    /// Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
-    private func newToken(version: Int, once: IdempotentRequest?) -> SessionToken {
-        once?.key.token(version: version, of: id, secret: host.store.secret) ?? .random()
     }
 
     /// What one event would do to the last committed state. The session does not change, and no request waits for this;
@@ -437,11 +427,6 @@ extension AuthorizedSession {
         }
         return (try? drawn(revoked)) ?? revoked
     }
-}
-
-extension OpenPairing {
-    /// In seconds.
-    static let lifetime: TimeInterval = 120
 }
 
 extension SessionHost {

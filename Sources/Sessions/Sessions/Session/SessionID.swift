@@ -57,11 +57,7 @@ public struct SessionToken: Sendable {
         self.text = text
     }
 
-    static func digest(of text: String) -> SHA256Digest {
-        SHA256Digest(of: text)
-    }
-
-    var digest: SHA256Digest { SessionToken.digest(of: text) }
+    var digest: SHA256Digest { SHA256Digest(of: text) }
 }
 
 extension SessionToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -60,15 +60,6 @@ public final class SessionIdentity: Sendable {
         writer.member("user", ifAny: user)
         self.encodedMembers = writer.bytes
     }
-
-    /// A session with one token.
-    convenience init(
-        id: SessionID, app: String, token: SHA256Digest, createdAt: Date, tokenCreatedAt: Date? = nil,
-        origin: SessionID? = nil, user: String? = nil
-    ) {
-        let token = AccessToken(token, createdAt: tokenCreatedAt ?? createdAt)
-        self.init(id: id, app: app, tokens: [token], createdAt: createdAt, origin: origin, user: user)
-    }
 }
 
 extension AccessToken {

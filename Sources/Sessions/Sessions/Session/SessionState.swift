@@ -165,6 +165,16 @@ public indirect enum Outcome: Sendable {
 }
 
 extension Outcome {
+    /// - Parameter answer: what is kept for replays; `nil` if the request had no `Idempotency-Key`.
+    init(of applied: AppliedEvent, keeping answer: StoredAnswer?) {
+        guard let answer else {
+            self = .applied(applied)
+            return
+        }
+        self = .answered(
+            answer, generation: applied.state.stamp.generation, token: applied.token, pairing: applied.pairing)
+    }
+
     /// The session's new token, if the event has replaced it.
     public var token: SessionToken? {
         switch self {

@@ -69,6 +69,9 @@ public final class Watch: Sendable {
         var onChange: (@Sendable () -> Void)?
     }
 
+    /// How long a client that has gone away may stay unnoticed.
+    private static let presenceInterval = Duration.seconds(2)
+
     let id: SessionID
     /// The watcher's; `nil` for an operator, who needs none.
     private let token: SHA256Digest?
@@ -237,11 +240,6 @@ extension AuthorizedSession {
             await watch.wait(within: min(left, watch.timeToEnd), unless: hasGone)
         }
     }
-}
-
-extension Watch {
-    /// How long a client that has gone away may stay unnoticed.
-    fileprivate static let presenceInterval = Duration.seconds(2)
 }
 
 extension SessionHost {

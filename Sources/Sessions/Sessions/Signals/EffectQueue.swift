@@ -54,13 +54,12 @@ final class EffectQueue: Sendable {
     /// How many effects of one session run at the same time.
     static let limitOfSession = 8
     /// How many effects are known at most. The others stay in the store, see `shouldLookAgain`.
-    private let knownLimit: Int
+    private static let knownLimit = 100_000
     private let limit: Int
     private let state = Mutex(State())
 
-    init(limit: Int, knownLimit: Int = 100_000) {
+    init(limit: Int) {
         self.limit = max(1, limit)
-        self.knownLimit = knownLimit
     }
 
     /// Takes over which effects of a session are under way.
@@ -75,7 +74,7 @@ final class EffectQueue: Sendable {
                 state.forget(Key(session: session, number: number))
             }
             for number in numbers where state.work[session]?.effects[number] == nil {
-                guard state.known < knownLimit else {
+                guard state.known < EffectQueue.knownLimit else {
                     state.mayMissSome = true
                     break
                 }
@@ -133,7 +132,7 @@ final class EffectQueue: Sendable {
     /// Whether the store may have effects that are not known here, and there is room for them. It says so once.
     func shouldLookAgain() -> Bool {
         state.withLock { state in
-            guard state.mayMissSome, state.known < knownLimit / 2 else { return false }
+            guard state.mayMissSome, state.known < EffectQueue.knownLimit / 2 else { return false }
             state.mayMissSome = false
             return true
         }
@@ -142,7 +141,7 @@ final class EffectQueue: Sendable {
     /// Whether so many effects are known that the others stay in the store.
     func isFull() -> Bool {
         state.withLock { state in
-            guard state.known >= knownLimit else { return false }
+            guard state.known >= EffectQueue.knownLimit else { return false }
             state.mayMissSome = true
             return true
         }

@@ -46,11 +46,7 @@ extension SessionHost {
                 expiresAt <= now(), let record = loaded.record.over(.expired, at: now())
             else { return false }
             let change = SessionChange(id: id, expected: loaded.stamp, record: record)
-            switch await commit(change) {
-            case .failure(let error): throw failure(error)
-            case .success(let conflicts) where !conflicts.isEmpty: continue
-            case .success: break
-            }
+            guard try isCommitted(await commit(change)) else { continue }
             live.withLock { $0.remove(id) }
             followCleanUps(after: change)
             return true

@@ -25,7 +25,7 @@ extension SessionHost {
             if let once, live.mayHaveAnswered(once.key.digest),
                 let answer = try await answer(to: once.key.digest, of: id)
             {
-                return Attempt<Outcome?>.unchanged(try replay(answer, to: once, of: live))
+                return Attempt<Outcome?>.unchanged(try replay(answer, to: once, at: live.stamp))
             }
             let now = now()
             let before = try live.current(for: nil, at: now)
@@ -41,38 +41,29 @@ extension SessionHost {
             let answer = once?.stored(applied)
             guard hasChanged || answer != nil else { return .unchanged(.applied(applied)) }
             guard try await commit(applied, after: before, at: now, keeping: answer, of: live) else { return .outdated }
-            return .committed(
-                answer.map { .answered($0, generation: before.stamp.generation) } ?? .applied(applied))
+            return .committed(Outcome(of: applied, keeping: answer))
         }
         if let outcome, !outcome.endings.isEmpty { try await carryOutEndings(of: outcome, for: id) }
         return outcome
-    }
-
-    private func replay(
-        _ answer: StoredAnswer, to once: IdempotentRequest, of live: Session
-    ) throws(SessionError) -> Outcome {
-        try once.check(answer, measures)
-        guard answer.body != nil else { throw .answerForgotten(nil) }
-        measures.count(.replayed)
-        return .answered(answer, generation: live.stamp.generation, replayedAt: live.stamp.version)
     }
 
     /// - Returns: `nil` if there is nothing to do, see `App.begin`.
     func transition(
         _ occurrence: Occurrence, on state: SessionState, of live: Session, at now: Date, showsErrors: Bool
     ) async throws(SessionError) -> TransitionResult? {
-        var run: TransitionRun
+        let run: TransitionRun?
         do throws(NavigationError) {
-            guard
-                let begun = try live.app.begin(occurrence, on: state.navigation, at: now, showsErrors: showsErrors)
-            else { return nil }
-            run = begun
+            run = try live.app.begin(occurrence, on: state.navigation, at: now, showsErrors: showsErrors)
         } catch {
             throw .refused(error, state: state)
         }
-        run.origin = HostOrigin(self, of: occurrence.event, in: state, of: live.app)
-        trace(&run, of: live.id)
-        let result = try await RunningTransition(run).outcome(callWatch).value { .refused($0, state: state) }
+        guard let run else { return nil }
+        // For `Navigator.transitionID`.
+        let signal: PostedEvent? = if case .signal(let event) = occurrence { event } else { nil }
+        let origin = HostOrigin(self, of: signal, in: state, of: live.app)
+        let result = try await RunningTransition(run, from: origin).outcome(callWatch).value {
+            .refused($0, state: state)
+        }
         reportCaught(result, in: live.id, of: live.app)
         return result
     }
@@ -108,21 +99,22 @@ extension SessionHost {
     public func receive(
         _ signal: PostedEvent, forUser user: String, once: IdempotentRequest
     ) async throws(SessionError) -> (received: [(SessionID, Result<Outcome, SessionError>)], omitted: Int) {
-        let ids: [SessionID]
-        do { ids = try await store.sessions(ofUser: user).sorted { $0.text < $1.text } } catch { throw failure(error) }
-        let outcomes = SignalOutcomes()
+        let ids = try await candidates(user).sorted { $0.text < $1.text }
+        let outcomes = Mutex<[SessionID: Result<Outcome, SessionError>]>([:])
         await forEach(Array(ids.prefix(SessionHost.limitOfUser))) { id in
             do throws(SessionError) {
-                outcomes.add(.success(try await self.receive(signal, for: id, of: user, once: once)), of: id)
+                let outcome = try await self.receive(signal, for: id, of: user, once: once)
+                outcomes.withLock { $0[id] = .success(outcome) }
             } catch {
                 // The session is over, or another user's by now.
                 if error != .unknownSession, error != .ended, error != .expired {
-                    outcomes.add(.failure(error), of: id)
+                    outcomes.withLock { $0[id] = .failure(error) }
                 }
             }
             return true
         }
-        return (outcomes.sorted, max(0, ids.count - SessionHost.limitOfUser))
+        let received = outcomes.withLock { outcomes in ids.compactMap { id in outcomes[id].map { (id, $0) } } }
+        return (received, max(0, ids.count - SessionHost.limitOfUser))
     }
 
     /// Carries out the end of an effect, whatever it takes: what fails is repeated; what fails for good is dropped.
@@ -339,23 +331,5 @@ extension SessionError {
         case .deadlineExceeded(let slow): "\(slow.coordinator ?? slow.app) took longer than \(slow.limit)"
         default: "\(self)"
         }
-    }
-}
-
-extension Occurrence {
-    /// The signal of another system, for `Navigator.transitionID`.
-    fileprivate var event: PostedEvent? {
-        if case .signal(let event) = self { event } else { nil }
-    }
-}
-
-/// What became of a signal in several sessions.
-private final class SignalOutcomes: Sendable {
-    private let outcomes = Mutex<[SessionID: Result<Outcome, SessionError>]>([:])
-
-    func add(_ outcome: Result<Outcome, SessionError>, of id: SessionID) { outcomes.withLock { $0[id] = outcome } }
-
-    var sorted: [(SessionID, Result<Outcome, SessionError>)] {
-        outcomes.withLock { outcomes in outcomes.sorted { $0.key.text < $1.key.text }.map { ($0.key, $0.value) } }
     }
 }
