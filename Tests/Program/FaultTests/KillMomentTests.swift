@@ -22,7 +22,7 @@ extension WaitingFaults {
             try await verify(moments, [], mayBeMissing: true)
         }
 
-        @Test func `a restore makes a store or none, and its first start changes nothing`() async throws {
+        @Test(.longForm) func `a restore makes a store or none, and its first start changes nothing`() async throws {
             let sessions = try await prepare()
             try await succeed("backup", backups + "/copy", "--store", "sqlite:\(store)")
             let restored = directory.path + "/restored"
@@ -59,7 +59,7 @@ extension WaitingFaults {
             try await verify(moments, sessions, mayAskForServer: true)
         }
 
-        @Test(arguments: [true, false])
+        @Test(arguments: Scale.isLong ? [true, false] : [true])
         func `a store that is being rebuilt loses nothing`(wasKilled: Bool) async throws {
             let sessions = try await prepare(killed: wasKilled)
             #expect(FileManager.default.createFile(atPath: store + "/sessions.damaged", contents: nil))

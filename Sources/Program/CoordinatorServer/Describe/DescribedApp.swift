@@ -213,8 +213,8 @@ struct Identifiers {
     /// The letters and digits of a name; a letter that follows others is in upper case.
     private static func plain(_ name: String, _ form: Form) -> String {
         let digits: ClosedRange<Unicode.Scalar> = "0"..."9"
-        let words = name.unicodeScalars.split {
-            $0 != "_" && !digits.contains($0) && !$0.properties.isAlphabetic
+        let words = name.unicodeScalars.split { scalar in
+            scalar != "_" && !digits.contains(scalar) && !scalar.properties.isAlphabetic
         }.map { String($0) }
         guard let first = words.first else { return "unnamed" }
         let start = form == .upper ? first.withUpperFirst : first
