@@ -246,8 +246,8 @@ public final class SQLiteStore: WritableStore {
         var swept: [SessionID] = []
         while swept.count < limit {
             let size = min(SQLiteStore.sweepSize, limit - swept.count)
-            let (examined, forgotten) = try await writer.run(mayUseReserve: true) { writer throws(CommitFailure) in
-                try writer.sweep(at: now.milliseconds, limit: size)
+            let (examined, forgotten) = try await writer.run(mayUseReserve: true, interrupts: false) {
+                writer throws(CommitFailure) in try writer.sweep(at: now.milliseconds, limit: size)
             }
             writer.sessionCount.subtract(forgotten.count, ordering: .relaxed)
             swept += forgotten

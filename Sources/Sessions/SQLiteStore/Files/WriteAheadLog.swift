@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import Glibc
 
 /// The write-ahead log as it is on the disk, checked before SQLite reads it.
 ///
@@ -16,11 +16,23 @@ struct WriteAheadLog {
 
     /// - Throws: `damaged`, if a later transaction follows a damaged frame.
     static func check(_ path: String) throws(SQLiteStoreError) {
-        // A log that is missing cannot be damaged. Read, not mapped: while a server runs, the file may be truncated, and
-        // a disk may fail.
-        guard let content = try? Data(contentsOf: URL(filePath: path)),
-            let offset = content.withUnsafeBytes({ WriteAheadLog($0)?.firstDamage })
-        else { return }
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        // A log that is missing cannot be damaged.
+        guard file >= 0 else { return }
+        defer { Glibc.close(file) }
+        var info = stat()
+        guard fstat(file, &info) == 0, info.st_size > 0 else { return }
+        // Read, not mapped: while a server runs, the file may be truncated, and a disk may fail.
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: Int(info.st_size), alignment: 8)
+        defer { memory.deallocate() }
+        var count = 0
+        while count < memory.count {
+            let read = Glibc.read(file, memory.baseAddress.map { $0 + count }, memory.count - count)
+            guard read > 0 else { break }
+            count += read
+        }
+        guard let log = WriteAheadLog(UnsafeRawBufferPointer(rebasing: memory[..<count])) else { return }
+        guard let offset = log.firstDamage else { return }
         throw .damaged("\(path) is damaged at byte \(offset), and later transactions follow")
     }
 

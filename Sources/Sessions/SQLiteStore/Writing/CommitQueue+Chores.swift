@@ -133,20 +133,25 @@ extension CommitQueue {
         if isFound { troubles.setFull(false) }
     }
 
-    /// Runs something on the writer's thread, once the batch that is being written is done.
+    /// Runs something on the writer's thread.
+    ///
+    /// - Parameter interrupts: whether it comes as soon as the batch is done that is being written; otherwise other
+    ///   batches may come before.
     func run<Value: Sendable>(
-        mayUseReserve: Bool = false, _ body: @escaping @Sendable (JournalWriter) throws(CommitFailure) -> Value
+        mayUseReserve: Bool = false, interrupts: Bool = true,
+        _ body: @escaping @Sendable (JournalWriter) throws(CommitFailure) -> Value
     ) async throws(StoreError) -> Value {
-        interruptions.add(1, ordering: .relaxed)
-        do throws(CommitFailure) {
-            return try await queue.run { () throws(CommitFailure) in
-                self.interruptions.subtract(1, ordering: .relaxed)
+        if interrupts { interruptions.add(1, ordering: .relaxed) }
+        return try await queue.run { () throws(StoreError) in
+            if interrupts { self.interruptions.subtract(1, ordering: .relaxed) }
+            do throws(CommitFailure) {
                 return try self.withWriter(mayUseReserve: mayUseReserve) { writer throws(CommitFailure) in
                     try body(writer)
                 }
+            } catch {
+                // On this thread, so that the next batch finds a failed flush.
+                throw self.handle(error)
             }
-        } catch {
-            throw handle(error)
         }
     }
 
