@@ -26,8 +26,8 @@ extension [String] {
     fileprivate var items: some Sequence<Substring> { lazy.flatMap { $0.parts(at: ",") }.map(\.trimmed) }
 
     /// What a client accepts, and how much it likes each: from 0 to 1 (section 12.4.2).
-    fileprivate var weightedItems: [(name: Substring, weight: Double)] {
-        items.map { item in
+    fileprivate var weightedItems: some Sequence<(name: Substring, weight: Double)> {
+        items.lazy.map { item in
             let parts = item.parts(at: ";")
             let parameters = parts.dropFirst().compactMap { $0.cut(at: "=") }
             let weight = parameters.first { $0.before.trimmed.isSame(as: "q") }
@@ -182,7 +182,7 @@ extension HTTPHeaders {
     /// The ranges of the user's languages (section 12.5.4), the best one first; none if the client names none.
     var languages: [String] {
         // Users name a few. Equal ones stay in their order.
-        let ranges = values("Accept-Language").weightedItems.filter { $0.weight > 0 }.prefix(16)
+        let ranges = values("Accept-Language").weightedItems.lazy.filter { $0.weight > 0 }.prefix(16)
         return ranges.sorted { $0.weight > $1.weight }.map { String($0.name) }
     }
 }

@@ -342,6 +342,17 @@ private final class HandlerPool: TaskExecutor {
     private struct State {
         var free = (0..<HandlerPool.size).map(PoolThread.init)
         var waiting: [UnownedJob] = []
+        /// The first of those that wait.
+        var first = 0
+
+        mutating func next() -> UnownedJob? {
+            guard first < waiting.count else { return nil }
+            defer {
+                first += 1
+                if first == waiting.count { (waiting, first) = ([], 0) }
+            }
+            return waiting[first]
+        }
     }
 
     private static let size = 256
@@ -364,9 +375,9 @@ private final class HandlerPool: TaskExecutor {
             job.runSynchronously(on: asUnownedTaskExecutor())
             thread.release()
             next = state.withLock { state in
-                guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
-                state.free.append(thread)
-                return nil
+                let next = state.next()
+                if next == nil { state.free.append(thread) }
+                return next
             }
         }
     }

@@ -81,7 +81,9 @@ public struct AuthorizedSession: Sendable {
         }
         let shown =
             drawn.isForOnlooker
-            ? AppliedEvent(state: try self.drawn(applied.state), transition: applied.transition) : applied
+            ? AppliedEvent(
+                state: try self.drawn(applied.state), transition: applied.transition, token: applied.token,
+                pairing: applied.pairing) : applied
         // An event that the client has to post again is not carried out yet, so no answer is kept under its key.
         let answer = applied.asksFirst ? nil : once?.stored(shown, for: token)
         let hasChange = applied.state.version != before.version || answer != nil
@@ -123,8 +125,9 @@ public struct AuthorizedSession: Sendable {
         let version = before.version + 1
         let changes = result.transition.changes
         // Derived from the `Idempotency-Key` if there is one that cannot be guessed, so that a replay can return it again.
-        let newToken = once?.key.token(version: version, of: id, secret: host.store.secret)
-        let token = changes?.tokenRotation == nil ? nil : newToken ?? .random()
+        let token =
+            changes?.tokenRotation == nil
+            ? nil : once?.key.token(version: version, of: id, secret: host.store.secret) ?? .random()
         let identity = before.identity.after(
             changes, token, for: self.token, client: result.state.client, at: now,
             version: version)
