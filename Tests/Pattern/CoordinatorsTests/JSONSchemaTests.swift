@@ -17,6 +17,7 @@ import Testing
         case foundation(Foundation)
         case customs(Customs)
         case tree(Tree)
+        case amount(Amount?)
 
         static let examples: [Event] = [.nothing]
     }
@@ -293,6 +294,26 @@ import Testing
                 "picky":{"type":"object","properties":{"text":{"type":"string"},"number":{"type":"integer"}},\
                 "required":["text"]},"last":{"type":"boolean"}},"required":["either","picky"]}
                 """)
+    }
+
+    struct Amount: Codable {
+        let cents: UInt128
+
+        init(cents: UInt128) { self.cents = cents }
+
+        init(from decoder: any Decoder) throws {
+            cents = try decoder.singleValueContainer().decode(UInt128.self)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(cents)
+        }
+    }
+
+    @Test(arguments: [Amount(cents: 1), Amount(cents: .max)])
+    func `an integer of 128 bits has its bounds`(amount: Amount) {
+        #expect(JSONSchemaTests.schema(.amount(amount))?.hasPrefix(#"{"type":"integer","minimum":0"#) == true)
     }
 
     final class Tree: Codable, Sendable {

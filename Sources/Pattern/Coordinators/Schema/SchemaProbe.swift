@@ -36,8 +36,13 @@ struct SchemaProbe: Decoder, SingleValueDecodingContainer {
 
     func decodeNil() -> Bool { false }
 
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try value(of: type) }
+    // The standard library has its own for these, which throw, and would prefer them to the generic one.
+    func decode(_ type: Int128.Type) throws -> Int128 { try value(of: type) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try value(of: type) }
+
     /// - Throws: if the example's value is of another type, so that a type that tries several finds the right one.
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    private func value<Value: Decodable>(of type: Value.Type) throws -> Value {
         if let known = type as? any KnownSchema.Type, let value = known.probe(self) as? Value { return value }
         if let (schema, madeUp) = SchemaProbe.known(type) {
             trace.note(schema)
