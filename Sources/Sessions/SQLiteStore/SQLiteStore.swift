@@ -35,7 +35,7 @@ public final class SQLiteStore: WritableStore {
     public let latestTime: Date
     private let directory: StoreDirectory
     private let tail: SharedTail
-    private let writer: CommitQueue
+    let writer: CommitQueue
     private let reader: ReadQueue
     private let troubles: StoreTroubles
     private let watch: StoreWatch

@@ -1,10 +1,11 @@
 import Foundation
 import SQLite
-import SQLiteStore
 import Sessions
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import SQLiteStore
 
 /// What the store in a SQLite file promises beyond the contract.
 @Suite struct SQLiteStoreTests {
@@ -43,6 +44,31 @@ import Testing
         #expect(try reader.integer("SELECT count(*) FROM journal") == kept, "what nobody needs is deleted")
         #expect(try reader.integer("SELECT count(*) FROM dropped") == 0)
         #expect(try reader.text("PRAGMA integrity_check") == "ok")
+    }
+
+    @Test func `after a failed flush of other work, what waits is not acknowledged`() async throws {
+        let failures = Mutex<[String]>([])
+        let store = try SQLiteStore(directory: directory.path) { reason in failures.withLock { $0.append(reason) } }
+        _ = await store.commit([try .make(1, 1)])
+        let isWaiting = DispatchSemaphore(value: 0)
+        let work = Task {
+            try await store.writer.run { _ throws(CommitFailure) in
+                isWaiting.wait()
+                throw .flushFailed("the disk is gone")
+            }
+        }
+        // While this work holds the writer's thread.
+        try await eventually { store.writer.interruptions.load(ordering: .relaxed) == 0 }
+        let change = try SessionChange.make(2, 1)
+        async let outcome = store.commit([change])
+        try await eventually { store.writer.waiting.count == 1 }
+
+        isWaiting.signal()
+
+        await #expect(throws: StoreError.unknownOutcome(reason: "the disk is gone")) { try await work.value }
+        #expect(await outcome == .failure(.unavailable(reason: "the disk is gone")))
+        #expect(failures.withLock(\.self) == ["the disk is gone"])
+        await store.close()
     }
 
     @Test func `a read finds what was acknowledged before, however many read at once`() async throws {

@@ -71,9 +71,9 @@ public final class RequestMeasures: Sendable {
 
 extension HTTPRefusal {
     fileprivate static let reasons = [
-        "invalid-target", "length-required", "content-too-large", "expectation-failed", "malformed-head",
-        "head-too-large", "unknown-method", "unknown-coding", "draining", "too-many-bytes",
-    ]
+        .invalidTarget, .lengthRequired, .contentTooLarge(limit: 0), .expectationFailed, .malformedHead,
+        .headTooLarge(limit: 0), .unknownMethod, .unknownCoding, .stopping, .tooManyBytes,
+    ].map(\HTTPRefusal.reason)
 
     /// The name of its problem, of which the outcome may be unknown when the server stops.
     fileprivate var reason: String { self == .stopping ? "draining" : Problem(self).name }

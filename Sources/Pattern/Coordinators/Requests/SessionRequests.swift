@@ -151,9 +151,8 @@ private struct ChangeSession: Request {
                 return "the app has no role “\(role)”"
             }
         }
-        guard let user = changes.userChange?.user ?? changes.sessionEndings.first?.user, !UserID.isValid(user) else {
-            return nil
-        }
+        let users = [changes.userChange?.user].compactMap(\.self) + changes.sessionEndings.map(\.user)
+        guard !users.allSatisfy(UserID.isValid) else { return nil }
         return "a user's id has 1 to \(UserID.limit) bytes, and no zero byte"
     }
 }
