@@ -8,6 +8,14 @@ import Testing
 
 /// A database that is replaced by one without the last commits, or nearly.
 @Suite(.serialized) struct GenerationTests {
+    /// Those of servers that die while somebody connects to them: such a connection is given up, because it may never be
+    /// answered.
+    private var patient: TimeLimits {
+        var limits = TimeLimits.hours
+        limits.extra = .seconds(60)
+        return limits
+    }
+
     private static func uri(_ servers: PostgresCluster..., database: String) -> String {
         let hosts = servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
         return "postgresql://postgres@\(hosts)/\(database)"
@@ -20,8 +28,8 @@ import Testing
         let standby = try await primary.makeStandby(isSynchronous: false)
         let uri = Self.uri(primary, standby, database: "postgres")
         let reports = Reports()
-        let store = try await PostgresStore.open(uri: uri, limits: .hours, report: reports.add)
-        let other = try await PostgresStore.open(uri: uri, limits: .hours)
+        let store = try await PostgresStore.open(uri: uri, limits: patient, report: reports.add)
+        let other = try await PostgresStore.open(uri: uri, limits: patient)
         let kept = try await store.commit(.make(1), versions: 3)
         let position = try await other.changes(since: nil).position
         try await eventually { try await standby.query("SELECT count(*) FROM journal") == "3" }
@@ -58,8 +66,8 @@ import Testing
         let primary = try await blocking { try PostgresCluster(isDurable: true) }
         let standby = try await primary.makeStandby(isSynchronous: false)
         let uri = Self.uri(primary, standby, database: "postgres")
-        let gone = try await PostgresStore.open(uri: uri, limits: .hours)
-        let other = try await PostgresStore.open(uri: uri, limits: .hours)
+        let gone = try await PostgresStore.open(uri: uri, limits: patient)
+        let other = try await PostgresStore.open(uri: uri, limits: patient)
         let kept = try await gone.commit(.make(1), versions: 3)
         try await eventually { try await standby.query("SELECT count(*) FROM journal") == "3" }
         try await standby.stopFollowing()
@@ -132,7 +140,7 @@ import Testing
         let primary = try await blocking { try PostgresCluster(isDurable: true) }
         let standby = try await primary.makeStandby(isSynchronous: true)
         let store = try await PostgresStore.open(
-            uri: Self.uri(primary, standby, database: "postgres"), limits: .hours)
+            uri: Self.uri(primary, standby, database: "postgres"), limits: patient)
         let (committed, promoted) = (Counter(), Counter())
         let writing = Task {
             var stamps: [SessionID: SessionStamp] = [:]
@@ -271,7 +279,7 @@ import Testing
         let standby = try await primary.makeStandby(isSynchronous: false)
         let uri = Self.uri(primary, standby, database: "postgres")
         let reports = Reports()
-        let store = try await PostgresStore.open(uri: uri, limits: .hours, report: reports.add)
+        let store = try await PostgresStore.open(uri: uri, limits: patient, report: reports.add)
         try await store.commit(.make(1), versions: 1)
         try await eventually { try await standby.query("SELECT count(*) FROM journal") == "1" }
         try await primary.kill()
@@ -282,7 +290,7 @@ import Testing
 
         try await primary.start()
         // The next connections try the first host first.
-        let other = try await PostgresStore.open(uri: uri, limits: .hours)
+        let other = try await PostgresStore.open(uri: uri, limits: patient)
         try await standby.query(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'coordinatord'")
 

@@ -61,7 +61,7 @@ import Testing
             await #expect(throws: SessionError.notApplied(reason: failure)) { _ = try await host.create() }
             #expect(try await host.sweep() == 0)
         }
-        #expect(try await store.load(created.id, token: nil) != nil)
+        #expect(try store.load(created.id, token: nil) != nil)
     }
 
     @Test func `time never goes back, and jumps forward to a clock that is ahead`() {
