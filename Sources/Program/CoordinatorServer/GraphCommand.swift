@@ -18,8 +18,8 @@ struct GraphCommand<Server: NavigationServer>: AsyncParsableCommand {
                 """)
     }
 
-    @Argument(help: "The name of the app.")
-    var app: String
+    @Argument(help: "The name of the app; the program's only one may be left out.")
+    var app: String?
 
     @Option(help: "How to draw it.")
     var format = MapFormat.mermaid
@@ -51,19 +51,21 @@ extension NavigationServer {
     /// and an empty directory for its data, so no session and no data of a server are touched.
     ///
     /// - Parameters:
+    ///   - name: the app's; `nil` for the only one.
     ///   - eventLimit: how long an event may take.
     ///   - command: the name of the command, for its messages.
     /// - Throws: an exit code, after printing the reason to standard error.
     static func explore(
-        _ name: String, _ options: Options, limit: Int, _ eventLimit: Duration, _ command: String
+        _ name: String?, _ options: Options, limit: Int, _ eventLimit: Duration, _ command: String
     ) async throws -> (AppMap, AppDescription) {
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-\(command)-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var setup = ServerSetup(isDevelopment: true, dataDirectory: directory, options: options)
         let apps = try await soundApps(&setup)
-        guard let app = apps.first(where: { $0.name == name }) else {
+        guard let app = apps.first(where: { $0.name == name ?? $0.name }), name != nil || apps.count == 1 else {
             let names = apps.map(\.name).joined(separator: ", ")
-            throw ExitCode.cannotStart(EX_USAGE, "there is no app “\(name)”; there are: \(names)")
+            let fault = name.map { "there is no app “\($0)”; there" } ?? "which app is meant? There"
+            throw ExitCode.cannotStart(EX_USAGE, "\(fault) are: \(names)")
         }
 
         let description = AppDescription(app)
@@ -77,12 +79,12 @@ extension NavigationServer {
                     try await result(of: run, CallWatch(limit: eventLimit))
                 })
         } catch {
-            throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(name)” cannot start a session: \(error)")
+            throw ExitCode.cannotStart(EX_SOFTWARE, "app “\(app.name)” cannot start a session: \(error)")
         }
         progress.hide()
         guard let map = found else {
             throw ExitCode.cannotStart(
-                EX_SOFTWARE, "app “\(name)” does not start a session within \(eventLimit)")
+                EX_SOFTWARE, "app “\(app.name)” does not start a session within \(eventLimit)")
         }
         warn(of: map, limit: limit, eventLimit)
         return (map, description)

@@ -124,7 +124,7 @@ struct NewPackage {
             }
         return """
             docker build --target runtime -t coordinatord-runtime:\(Release.version) \(origin)
-            docker build \(context)-t \(name.text) .
+            docker build \(context)-t \(name.ofDebianPackage) .
             """
     }
 }

@@ -137,6 +137,13 @@ import Testing
         #expect(result.errors.contains("main"))
     }
 
+    @Test func `a program with several apps asks which one is meant`() async throws {
+        let result = try await GraphTests.graph()
+
+        #expect(result.code == 64)
+        #expect(result.errors.hasPrefix("Error: which app is meant? There are: tabs, "))
+    }
+
     @Test func `a map that is cut short by its limit comes with a warning`() async throws {
         let result = try await GraphTests.graph("main", "--format", "json", "--limit", "1")
 

@@ -51,6 +51,7 @@ import TestSupport
     @Test func `a package has a service like coordinatord's, and a script for a Debian package`() async throws {
         #expect(try await run("\(new) My_Shop --package '\(repository.path)'").code == 0)
 
+        #expect(try text("My_Shop/README.md").contains(" -t my-shop .\n"), "names of images are in lower case")
         let service = try text("My_Shop/deploy/My_Shop.service")
         let own = try String(
             contentsOf: repository.appending(path: "deploy/systemd/coordinatord.service"), encoding: .utf8)

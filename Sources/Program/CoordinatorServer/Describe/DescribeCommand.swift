@@ -22,8 +22,8 @@ struct DescribeCommand<Server: NavigationServer>: AsyncParsableCommand {
                 """)
     }
 
-    @Argument(help: "The name of the app.")
-    var app: String
+    @Argument(help: "The name of the app; the program's only one may be left out.")
+    var app: String?
 
     @Option(name: .customLong("as"), help: "What to write.")
     var form = DescriptionForm.json
@@ -53,10 +53,10 @@ struct DescribeCommand<Server: NavigationServer>: AsyncParsableCommand {
         let before = try compare.map { try DescribedApp(try JSON(describing: $0, of: "--compare"), in: $0) }
         let json = try await description()
         let now = try DescribedApp(json, in: from ?? "the description")
-        guard now.name == app else { throw ValidationError("The description is that of “\(now.name)”.") }
+        guard now.name == app ?? now.name else { throw ValidationError("The description is that of “\(now.name)”.") }
         guard let before else {
-            let command = "\(Server.name) describe \(app) --as \(form.rawValue)"
-            let head = "App “\(app)”, version \(now.version). Written by `\(command)`.".printable
+            let command = "\(Server.name) describe \(now.name) --as \(form.rawValue)"
+            let head = "App “\(now.name)”, version \(now.version). Written by `\(command)`.".printable
             return print(form.text(of: now, json, head: head), terminator: "")
         }
         let comparison = AppComparison(from: before, to: now)

@@ -438,7 +438,7 @@ enum SignalMetrics {
         ) { sample($0, [(.effectEnded, "ended"), (.effectFailed, "failed"), (.effectDiscarded, "discarded")]) },
         ServerMetric(
             "coordinatord_cleanups_total", .counter, labels: ["outcome"],
-            "Calls of sessionWillEnd that are over: done; failed, after the last attempt."
+            "Calls of willBeRemoved that are over: done; failed, after the last attempt."
         ) { sample($0, [(.cleanUpDone, "done"), (.cleanUpFailed, "failed")]) },
         ServerMetric("coordinatord_effect_attempts_total", .counter, "Attempts of effects and of clean-ups.") {
             $0.host.measures.signals[.effectAttempted]

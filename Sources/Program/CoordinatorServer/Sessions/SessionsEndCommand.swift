@@ -60,7 +60,7 @@ struct SessionsPurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge", abstract: "Removes sessions: those that are named, or all that have ended or expired.",
         discussion: """
-            No server may run on a store in a file. With --over, sessions stay whose clean-ups (sessionWillEnd) a server \
+            No server may run on a store in a file. With --over, sessions stay whose clean-ups (willBeRemoved) a server \
             has yet to do; those that are named are removed without them. Damaged sessions are removed if they are \
             named; with --over they stay, and are reported on standard error. The exit code is 1 if a session does not \
             exist, or stays.
