@@ -42,7 +42,7 @@ struct WorkshopCoordinator: Coordinator {
         return .finished(job)
     }
 
-    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+    func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) async throws {
         note("\(context.session.id) \(reason.rawValue) \(context.effectID)\n")
         try await Task.sleep(for: .milliseconds(.random(in: 1...200)))
     }

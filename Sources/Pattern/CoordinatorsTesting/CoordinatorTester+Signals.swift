@@ -171,18 +171,18 @@ extension CoordinatorTester {
         try await end(effect(id, fileID, line), with: .failed(error), fileID, line)
     }
 
-    /// Ends the session, and performs the clean-ups of its coordinators that declare `sessionWillEnd`, children first, and
+    /// Ends the session, and performs the clean-ups of its coordinators that declare `willBeRemoved`, children first, and
     /// those that are still under way. An attempt that throws is repeated at once, five times.
     ///
-    /// After `relaunch`, and after `endChildren`, clean-ups are among `pending`, and `performEffects` performs them.
+    /// The clean-ups of coordinators that go while the session lasts are among `pending`, and `performEffects` performs them.
     public mutating func end(
-        _ reason: EndReason = .ended, fileID: String = #fileID, line: UInt = #line
+        _ reason: RemovalReason = .ended, fileID: String = #fileID, line: UInt = #line
     ) async throws(Failure) {
         state = app.remains(of: saved.ended(reason, at: now))
         var mistakes: [String] = []
         for cleanUp in state.effects {
             if case .failed(let error)? = await outcome(of: cleanUp) {
-                mistakes.append("sessionWillEnd of “\(cleanUp.cleanUp?.coordinator ?? "")” threw \(ThrownError(error))")
+                mistakes.append("willBeRemoved of “\(cleanUp.cleanUp?.coordinator ?? "")” threw \(ThrownError(error))")
             }
         }
         state.removeCleanUps()

@@ -143,7 +143,7 @@ import Testing
         let failure = await #expect(throws: CoordinatorTester.Failure.self) { try await app.end() }
 
         #expect(failure?.line == line)
-        #expect("\(failure as Any)".contains("sessionWillEnd of “locker” threw"))
+        #expect("\(failure as Any)".contains("willBeRemoved of “locker” threw"))
         #expect(lockers.released == ["1 ended"])
     }
 
@@ -427,7 +427,7 @@ private struct LockerCoordinator: Coordinator {
         navigator.start(LockerCoordinator(number: number + 1))
     }
 
-    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+    func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) async throws {
         try context.resolve(Lockers.self).release("\(number) \(reason.rawValue)")
     }
 }

@@ -142,8 +142,8 @@ import Testing
         #expect(await kiosk.airport.freeSeats(on: "LH 400").contains("12A"))
     }
 
-    @Test(arguments: [EndReason.ended, .expired, .relaunched])
-    func `held seats are given back when the session is over`(reason: EndReason) async throws {
+    @Test(arguments: [RemovalReason.ended, .expired, .relaunched])
+    func `held seats are given back when the session is over`(reason: RemovalReason) async throws {
         var kiosk = try await Terminal.seated("12A", "12B")
 
         if reason == .relaunched {

@@ -17,7 +17,7 @@ private final class Holds: Sendable {
 
     func fail(_ count: Int) { state.withLock { $0.failures = count } }
 
-    func release(_ what: String, _ reason: EndReason, id: String) throws {
+    func release(_ what: String, _ reason: RemovalReason, id: String) throws {
         try state.withLock { state in
             state.ids.append(id)
             state.failures -= 1
@@ -57,7 +57,7 @@ private struct Seat: Coordinator {
 
     func handle(_ event: Event, _ navigator: inout Navigator) { navigator.finish() }
 
-    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+    func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) async throws {
         try context.resolve(Holds.self).release(seat, reason, id: context.effectID)
     }
 }
@@ -161,21 +161,22 @@ private struct Seat: Coordinator {
         try await isOver(session.id)
     }
 
-    @Test func `relaunch and endChildren clean up, and finish does not`() async throws {
+    @Test func `a coordinator gives back what it holds, whatever it goes by, and once`() async throws {
         let host = host()
-        let session = try await opened(host, seats: "A", "B")
+        let session = try await opened(host, seats: "A", "B", "C")
 
         try await session.post("leave")
+        try await session.post("back")
         try await session.post("clear")
-        try await session.post("enter", "C")
+        try await session.post("enter", "D")
         try await session.post("relaunch")
 
-        try await released("A: removed", "C: relaunched")
+        try await released("C: finished", "B: dismissed", "A: removed", "D: relaunched")
         try await eventually { try session.state().navigation.pending.isEmpty }
-        #expect(try await session.history(from: nil, limit: 1).first?.note.event == "sessionWillEnd")
+        #expect(try await session.history(from: nil, limit: 1).first?.note.event == "willBeRemoved")
         try await session.end()
         try await isOver(session.id)
-        #expect(holds.released.count == 2)
+        #expect(holds.released.count == 4)
     }
 
     @Test func `a fork releases what it holds itself, not what the other session holds`() async throws {

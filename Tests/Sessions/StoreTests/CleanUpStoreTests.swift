@@ -17,7 +17,7 @@ private final class Ledger: Sendable {
 private struct Booth: Coordinator {
     func start(_ navigator: inout Navigator) { navigator.push(Screen("booth")) }
 
-    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
+    func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) async throws {
         try context.resolve(Ledger.self).add("\(context.session.id) \(reason.rawValue)")
     }
 }

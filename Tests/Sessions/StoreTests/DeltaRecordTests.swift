@@ -28,7 +28,7 @@ import Testing
                 navigator.push(
                     Screen("page", title: "Page \(turned)", params: ["number": .integer(turned)], events: nil))
             case .note: notes.append("“a note”")
-            case .cover: navigator.present(Cover(), as: .fullScreen)
+            case .cover: navigator.present(Cover(), as: .fullScreen, isDismissable: true)
             case .lock: navigator.rotateToken()
             }
         }

@@ -56,8 +56,8 @@ struct BetaCoordinator: Actor, TabBarDelegate, StackDelegate {
     static let blank = BetaCoordinator(me: Me(name: "", conduct: 0))
     static let links: [LinkPattern] = ["/beta/{script:integer}"]
 
-    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) throws {
-        Table.current.note(callback: .sessionWillEnd)
+    func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) throws {
+        Table.current.note(callback: .willBeRemoved)
     }
 }
 
@@ -383,7 +383,7 @@ extension Actor {
             issued.child = child.me.name
             navigator.present(
                 child, as: command.at == 1 ? .fullScreen : .sheet, detent: command.at == 2 ? .medium : nil,
-                isDismissable: command.isOn ?? true)
+                isDismissable: command.isOn)
         case .dismiss: navigator.dismiss()
         case .dismissPresented: navigator.dismissPresented()
         case .alert: navigator.alert(Actors.alert(command))
@@ -395,7 +395,7 @@ extension Actor {
             issued.text = "t\(command.at ?? 0)"
             navigator.move(Actors.type(command.kind), toTab: issued.text)
         case .moveToStack: navigator.moveToStack(Actors.type(command.kind))
-        case .presentMoving: navigator.present(moving: Actors.type(command.kind), isDismissable: command.isOn ?? true)
+        case .presentMoving: navigator.present(moving: Actors.type(command.kind))
         case .tell, .tellChildren:
             issued.tag = Table.current.tag()
             send(command, issued.tag, &navigator)

@@ -253,7 +253,7 @@ package struct Generator {
             command.conduct = conduct(depth: depth)
             if word == .present {
                 command.at = numbers.below(3)
-                command.isOn = numbers.isOneIn(3) ? false : nil
+                command.isOn = numbers.isOneIn(3) ? numbers.isOneIn(2) : nil
             }
         case .alert:
             command.at = textLength == 0 ? nil : numbers.below(textLength)

@@ -44,7 +44,8 @@ enum Model {
         case .present:
             after.nodes.append(Plain.Node(id: -1, parent: node.id, home: -1, kind: .any, name: issued.child))
             after.flows.append(
-                Plain.Flow(key: "?", owner: -1, isDismissable: command.isOn ?? true, pile: Plain.Pile(id: -1)))
+                Plain.Flow(
+                    key: "?", owner: -1, isDismissable: command.isOn ?? (command.at != 1), pile: Plain.Pile(id: -1)))
         case .dismiss:
             guard let own = before.flow(of: node.home) else { return .refused("it is not presented") }
             after.remove(Set(before.flows[own...].map(\.owner)))

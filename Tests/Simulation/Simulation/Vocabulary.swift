@@ -107,7 +107,7 @@ enum Callback: String, Codable, Sendable, CaseIterable {
     case start, handle, childDidFinish, childWasDismissed, childDidDeliver, screenWasRemoved, shouldSelectTab
     case didSelectTab, receive, open, effectDidFail, deviceDidPair, message
     // These have no navigator: only whether they were called counts.
-    case accepts, shouldLeave, sessionWillEnd, perform, retries, content, render, isEnabled, title, fields, migrate
+    case accepts, shouldLeave, willBeRemoved, perform, retries, content, render, isEnabled, title, fields, migrate
 
     static let scripted: [Callback] = [
         .start, .handle, .childDidFinish, .childWasDismissed, .childDidDeliver, .screenWasRemoved, .shouldSelectTab,

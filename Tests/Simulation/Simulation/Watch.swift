@@ -368,11 +368,15 @@ final class Watch: TransitionProbe {
             if told.isEmpty, isParentHere, !state.silenced.contains(node.id), !isRelaunch {
                 report(.told, "a parent never hears of its child's end", &state)
             }
-            let isSilent = state.silenced.contains(node.id) || isRelaunch
-            if node.kind == .beta, isSilent, !isForked, state.original[node.id] != nil || !isRelaunch,
-                !result.state.pending.contains(where: { $0.cleanUp != nil && $0.coordinator == node.id })
-            {
-                report(.told, "sessionWillEnd is not recorded", &state)
+            guard node.kind == .beta, !isForked, state.original[node.id] != nil || !isRelaunch else { continue }
+            let cleanUp = result.state.pending.first { $0.coordinator == node.id }?.cleanUp
+            let expected: RemovalReason? =
+                if isRelaunch { .relaunched } else if state.silenced.contains(node.id) { .removed } else {
+                    told.first.map { $0.callback == .childDidFinish ? .finished : .dismissed }
+                }
+            if cleanUp == nil || expected != nil && cleanUp?.reason != expected {
+                let reason = cleanUp.map { "recorded as \($0.reason)" } ?? "not recorded"
+                report(.told, "willBeRemoved is \(reason)", &state)
             }
         }
         let names = (result.transition.finished + result.transition.dismissed).sorted()

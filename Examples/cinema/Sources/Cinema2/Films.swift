@@ -49,7 +49,7 @@ struct FilmsCoordinator: Coordinator {
                 wanted = film
                 navigator.present(SignInCoordinator(), detent: .medium)
             } else {
-                navigator.present(BookingCoordinator(film: film), as: .fullScreen)
+                navigator.present(BookingCoordinator(film: film), as: .fullScreen, isDismissable: true)
             }
         }
     }
@@ -57,7 +57,7 @@ struct FilmsCoordinator: Coordinator {
     mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
         switch child {
         case is SignInCoordinator:
-            if let wanted { navigator.present(BookingCoordinator(film: wanted), as: .fullScreen) }
+            if let wanted { navigator.present(BookingCoordinator(film: wanted), as: .fullScreen, isDismissable: true) }
             wanted = nil
         case let flow as BookingCoordinator:
             if let booking = flow.booking { navigator.shared[Bookings.self].items.append(booking) }

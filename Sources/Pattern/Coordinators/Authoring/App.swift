@@ -212,8 +212,8 @@ public final class App: Sendable {
         types.map { ($0.name, $0.events, $0.signals) }
     }
 
-    /// Whether any coordinator of the app declares `sessionWillEnd`.
-    package var hasEndObservers: Bool { types.contains { $0.work.willEnd != nil } }
+    /// Whether any coordinator of the app declares `willBeRemoved`.
+    package var hasEndObservers: Bool { types.contains { $0.work.willBeRemoved != nil } }
 
     /// Whether the root declares `deviceDidPair`.
     package var isToldOfDevices: Bool { rootType.isToldOfDevices }

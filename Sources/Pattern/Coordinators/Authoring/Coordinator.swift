@@ -28,8 +28,8 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
 
     /// The type that `fields(of:in:)` returns: `[Field]`, or `Undeclared`. Swift infers it.
     associatedtype FieldList = Undeclared
-    /// Swift infers it from `sessionWillEnd`, which a coordinator may leave out.
-    associatedtype EndingResult = Undeclared
+    /// Swift infers it from `willBeRemoved`, which a coordinator may leave out.
+    associatedtype RemovalResult = Undeclared
     /// Swift infers it from `deviceDidPair`, which a root may leave out.
     associatedtype PairingResult = Undeclared
 
@@ -211,14 +211,13 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     ///   the screen, every other button stays on it.
     func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert?
 
-    /// Undoes what the coordinator holds elsewhere, such as a reserved seat, because it is gone with nobody to be told: the
-    /// session has ended or expired, was relaunched, or an ancestor has called `endChildren`. A coordinator that declares
-    /// no such function costs nothing.
+    /// Gives back what the coordinator holds elsewhere, such as a reserved seat, because it goes: whatever the cause, see
+    /// `RemovalReason`. A coordinator that declares no such function costs nothing.
     ///
     /// It is done like an effect: outside the session's turn, after the commit, at least once, with the same
     /// `context.effectID` in each attempt, also after a crash and on another server. If it throws, it is repeated five times
     /// within ten minutes. The functions of several coordinators run side by side, those of children begin first.
-    func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws -> EndingResult
+    func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) async throws -> RemovalResult
 
     /// Called on the root when another device was paired with the session, in the transition that gives the device its
     /// token: exactly once, and all devices see what it changes. Screens that it removes are left without asking.
@@ -251,16 +250,21 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     static func migrate(_ work: SavedWork, from version: Int) throws -> SavedWork?
 }
 
-/// Why a coordinator is gone, see `Coordinator.sessionWillEnd`.
-public enum EndReason: String, Sendable, Codable, CaseIterable {
+/// Why a coordinator goes, see `Coordinator.willBeRemoved`.
+public enum RemovalReason: String, Sendable, Codable, CaseIterable {
+    /// It has called `finish`.
+    case finished
+    /// Its last screen was removed, its flow was dismissed, or it goes with an ancestor that has finished or was dismissed.
+    case dismissed
+    /// An ancestor has called `endChildren`, or `setTabs` without the coordinator's tab; or the operator has returned the
+    /// session to a version that does not have it.
+    case removed
+    /// The session was relaunched.
+    case relaunched
     /// The session was ended: by its client, by the app, or by the operator.
     case ended
     /// Nobody has used the session for too long, or its time was over.
     case expired
-    /// The session was relaunched.
-    case relaunched
-    /// An ancestor has called `endChildren`, or `setTabs` without the coordinator's tab.
-    case removed
 }
 
 /// An effect or a timer as an older version of the app saved it.
@@ -309,7 +313,7 @@ extension Coordinator {
     public func content(of screen: Screen, in context: ContentContext) throws -> JSONObject { throw NoContent() }
     public func accepts(_ signal: Signal) -> Bool { true }
     public func shouldLeave(_ screen: Screen, in context: NavigationContext) -> Alert? { nil }
-    public func sessionWillEnd(_ reason: EndReason, in context: EffectContext) -> Undeclared { Undeclared() }
+    public func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) -> Undeclared { Undeclared() }
     public mutating func deviceDidPair(_ device: PairedDevice, _ navigator: inout Navigator) -> Undeclared {
         Undeclared()
     }

@@ -35,10 +35,10 @@ public protocol NearMisses {
     associatedtype ScreenRemoval = Undeclared
     associatedtype ScreenRemovalNearMiss = Undeclared
     associatedtype BareScreenRemovalNearMiss = Undeclared
-    associatedtype EndNearMiss = Undeclared
-    associatedtype BareEndNearMiss = Undeclared
-    associatedtype EndContextNearMiss = Undeclared
-    associatedtype EndNavigatorNearMiss = Undeclared
+    associatedtype RemovalNearMiss = Undeclared
+    associatedtype BareRemovalNearMiss = Undeclared
+    associatedtype RemovalContextNearMiss = Undeclared
+    associatedtype RemovalNavigatorNearMiss = Undeclared
     associatedtype PairingNearMiss = Undeclared
     associatedtype BarePairingNearMiss = Undeclared
 
@@ -90,14 +90,14 @@ public protocol NearMisses {
     mutating func screenWasRemoved(_: Screen, navigator: inout Navigator) async throws -> ScreenRemovalNearMiss
     @available(*, deprecated, message: "write screenWasRemoved(_:_:)")
     mutating func screenWasRemoved(_: Screen) async throws -> BareScreenRemovalNearMiss
-    @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
-    func sessionWillEnd(_: EndReason, context: EffectContext) async throws -> EndNearMiss
-    @available(*, deprecated, message: "write sessionWillEnd(_:in:)")
-    func sessionWillEnd(_: EndReason, _: EffectContext) async throws -> BareEndNearMiss
-    @available(*, deprecated, message: "write sessionWillEnd(_:in:), in an EffectContext")
-    mutating func sessionWillEnd(_: EndReason, in _: NavigationContext) async throws -> EndContextNearMiss
-    @available(*, deprecated, message: "write sessionWillEnd(_:in:), in an EffectContext")
-    mutating func sessionWillEnd(_: EndReason, _: inout Navigator) async throws -> EndNavigatorNearMiss
+    @available(*, deprecated, message: "write willBeRemoved(_:in:)")
+    func willBeRemoved(_: RemovalReason, context: EffectContext) async throws -> RemovalNearMiss
+    @available(*, deprecated, message: "write willBeRemoved(_:in:)")
+    func willBeRemoved(_: RemovalReason, _: EffectContext) async throws -> BareRemovalNearMiss
+    @available(*, deprecated, message: "write willBeRemoved(_:in:), in an EffectContext")
+    mutating func willBeRemoved(_: RemovalReason, in _: NavigationContext) async throws -> RemovalContextNearMiss
+    @available(*, deprecated, message: "write willBeRemoved(_:in:), in an EffectContext")
+    mutating func willBeRemoved(_: RemovalReason, _: inout Navigator) async throws -> RemovalNavigatorNearMiss
     @available(*, deprecated, message: "write deviceDidPair(_:_:)")
     mutating func deviceDidPair(_: PairedDevice, navigator: inout Navigator) async throws -> PairingNearMiss
     @available(*, deprecated, message: "write deviceDidPair(_:_:)")
@@ -135,10 +135,10 @@ extension NearMisses {
     public mutating func screenWasRemoved(_: Screen, _: inout Navigator) -> Undeclared { .init() }
     public mutating func screenWasRemoved(_: Screen, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func screenWasRemoved(_: Screen) -> Undeclared { .init() }
-    public func sessionWillEnd(_: EndReason, context: EffectContext) -> Undeclared { .init() }
-    public func sessionWillEnd(_: EndReason, _: EffectContext) -> Undeclared { .init() }
-    public mutating func sessionWillEnd(_: EndReason, in _: NavigationContext) -> Undeclared { .init() }
-    public mutating func sessionWillEnd(_: EndReason, _: inout Navigator) -> Undeclared { .init() }
+    public func willBeRemoved(_: RemovalReason, context: EffectContext) -> Undeclared { .init() }
+    public func willBeRemoved(_: RemovalReason, _: EffectContext) -> Undeclared { .init() }
+    public mutating func willBeRemoved(_: RemovalReason, in _: NavigationContext) -> Undeclared { .init() }
+    public mutating func willBeRemoved(_: RemovalReason, _: inout Navigator) -> Undeclared { .init() }
     public mutating func deviceDidPair(_: PairedDevice, navigator: inout Navigator) -> Undeclared { .init() }
     public mutating func deviceDidPair(_: PairedDevice) -> Undeclared { .init() }
 }
@@ -185,13 +185,13 @@ extension Coordinator {
                 self is any StackDelegate.Type ? Undeclared.self : ScreenRemoval.self, "screenWasRemoved(_:_:)",
                 "extension \(self): StackDelegate"
             ),
-            (EndNearMiss.self, "sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"),
-            (BareEndNearMiss.self, "sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
+            (RemovalNearMiss.self, "willBeRemoved(_:context:)", "willBeRemoved(_:in:)"),
+            (BareRemovalNearMiss.self, "willBeRemoved(_:_:)", "willBeRemoved(_:in:)"),
             (
-                EndContextNearMiss.self, "sessionWillEnd(_:in:) for a NavigationContext",
-                "sessionWillEnd(_:in:) for an EffectContext"
+                RemovalContextNearMiss.self, "willBeRemoved(_:in:) for a NavigationContext",
+                "willBeRemoved(_:in:) for an EffectContext"
             ),
-            (EndNavigatorNearMiss.self, "sessionWillEnd(_:_:) for a Navigator", "sessionWillEnd(_:in:)"),
+            (RemovalNavigatorNearMiss.self, "willBeRemoved(_:_:) for a Navigator", "willBeRemoved(_:in:)"),
             (PairingNearMiss.self, "deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"),
             (BarePairingNearMiss.self, "deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]

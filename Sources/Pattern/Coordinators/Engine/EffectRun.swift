@@ -15,8 +15,8 @@ struct WorkFunctions: Sendable {
     let retries: @Sendable (JSON) -> Int
     let perform: @Sendable (any Coordinator, JSON, EffectContext) async throws -> SentSignal?
     let didFail: @Sendable (inout any Coordinator, JSON, any Error, inout Navigator) async throws -> Void
-    /// `sessionWillEnd`; `nil` if the coordinator does not declare it.
-    let willEnd: (@Sendable (any Coordinator, EndReason, EffectContext) async throws -> Void)?
+    /// `willBeRemoved`; `nil` if the coordinator does not declare it.
+    let willBeRemoved: (@Sendable (any Coordinator, RemovalReason, EffectContext) async throws -> Void)?
 
     init<C: Coordinator>(of type: C.Type) {
         owns = { $0 is C.Effect || $0 is C.Signal }
@@ -37,11 +37,11 @@ struct WorkFunctions: Sendable {
             try await handler.effectDidFail(try effect.decode(), error, &navigator)
             coordinator = handler
         }
-        if C.EndingResult.self == Undeclared.self {
-            willEnd = nil
+        if C.RemovalResult.self == Undeclared.self {
+            willBeRemoved = nil
         } else {
-            willEnd = { coordinator, reason, context in
-                _ = try await coordinator.known(as: C.self).sessionWillEnd(reason, in: context)
+            willBeRemoved = { coordinator, reason, context in
+                _ = try await coordinator.known(as: C.self).willBeRemoved(reason, in: context)
             }
         }
     }
@@ -67,7 +67,7 @@ public struct EffectRun: Sendable {
     private enum Job: Sendable {
         /// The effect as it is saved.
         case effect(JSON)
-        case cleanUp(EndReason)
+        case cleanUp(RemovalReason)
         /// The app does not know what the clean-up needs.
         case impossible(RestoringFailure)
     }
@@ -132,7 +132,7 @@ public struct EffectRun: Sendable {
     private func call() async throws -> SentSignal? {
         switch job {
         case .effect(let value): return try await living.type.work.perform(living.coordinator, value, context)
-        case .cleanUp(let reason): try await living.type.work.willEnd?(living.coordinator, reason, context)
+        case .cleanUp(let reason): try await living.type.work.willBeRemoved?(living.coordinator, reason, context)
         case .impossible(let failure): throw failure
         }
         return nil

@@ -275,7 +275,7 @@ extension TransitionRun {
 
     private mutating func relaunch() throws(NavigationError) {
         // What is shared may decide whether somebody objects.
-        drop(Set(state.coordinators.map(\.id)), cleaningUp: .relaunched)
+        drop(Set(state.coordinators.map(\.id)), for: .relaunched)
         // One that waits for an answer has come later than what is answered, or agreed to.
         if state.pendingLink?.waitsForAnswer == false { state.pendingLink = nil }
         state.shared = state.shared.surviving

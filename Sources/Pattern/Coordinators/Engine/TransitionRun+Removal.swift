@@ -11,9 +11,9 @@ extension TransitionRun {
     /// - Parameters:
     ///   - asking: whether coordinators may object.
     ///   - finisher: the coordinator among them that finishes; the others are dismissed.
-    ///   - reason: why they clean up; `nil` if they need not.
+    ///   - reason: why those that do not finish go.
     mutating func drop(
-        _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil, cleaningUp reason: EndReason? = nil,
+        _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil, for reason: RemovalReason = .dismissed,
         screens matches: (PlacedScreen) -> Bool = { _ in false }
     ) {
         let ids = state.leaving(with: chosen)
@@ -30,7 +30,7 @@ extension TransitionRun {
         if !ids.isEmpty { removeCoordinators(ids, finisher, reason) }
     }
 
-    private mutating func removeCoordinators(_ ids: Set<Int>, _ finisher: Int?, _ reason: EndReason?) {
+    private mutating func removeCoordinators(_ ids: Set<Int>, _ finisher: Int?, _ reason: RemovalReason) {
         for coordinator in state.coordinators.reversed()
         where ids.contains(coordinator.id) && coordinator.id != finisher {
             dismissed.append(coordinator.name)
@@ -39,7 +39,7 @@ extension TransitionRun {
         removed += gone.map { ($0.id, $0.name, $0.parent) }
         state.coordinators.removeAll { ids.contains($0.id) }
         state.removeWork(of: ids)
-        if let reason { state.cleanUp(gone, reason, version: app.version, at: now) }
+        state.cleanUp(gone, version: app.version, at: now) { $0.id == finisher ? .finished : reason }
         if state.alert != nil { adoptAlerts() }
     }
 

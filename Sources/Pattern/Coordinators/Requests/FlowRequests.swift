@@ -9,13 +9,13 @@ extension Navigator {
     ///
     /// - Parameters:
     ///   - detent: how high a sheet opens; `nil` to leave it to the client.
-    ///   - isDismissable: whether the user may dismiss the flow. If not, only a coordinator can, as with
-    ///     `isModalInPresentation` in UIKit.
+    ///   - isDismissable: whether the user may dismiss the flow; by default a sheet, and no full screen, as in UIKit. If not,
+    ///     only a coordinator can, as with `isModalInPresentation`.
     public mutating func present(
         _ child: some Coordinator, as style: PresentedFlow.Style = .sheet, detent: PresentedFlow.Detent? = nil,
-        isDismissable: Bool = true
+        isDismissable: Bool? = nil
     ) {
-        let presentation = Presentation(style: style, detent: detent, isDismissable: isDismissable)
+        let presentation = Presentation(style, detent, isDismissable: isDismissable)
         record(Present(child: child, presentation: presentation))
     }
 
@@ -107,7 +107,7 @@ private struct EndChildren: Request {
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
         let children = run.state.children(of: coordinator.id).map(\.id)
-        run.drop(Set(children), asking: asking, cleaningUp: .removed)
+        run.drop(Set(children), asking: asking, for: .removed)
     }
 }
 
@@ -175,9 +175,9 @@ extension Navigator {
     /// - Parameters: see `present(_:as:detent:isDismissable:)`.
     public mutating func present(
         moving child: any Coordinator.Type, as style: PresentedFlow.Style = .sheet,
-        detent: PresentedFlow.Detent? = nil, isDismissable: Bool = true
+        detent: PresentedFlow.Detent? = nil, isDismissable: Bool? = nil
     ) {
-        let presentation = Presentation(style: style, detent: detent, isDismissable: isDismissable)
+        let presentation = Presentation(style, detent, isDismissable: isDismissable)
         record(Move(child: child, place: .presented(presentation)))
     }
 }

@@ -120,7 +120,7 @@ private struct SetTabs: Request {
             for screen in old.stack.screens { keys.insert(screen.key) }
         }
         let started = run.state.coordinators.filter { stacks.contains($0.home) }.map(\.id)
-        run.drop(run.state.families(of: Set(started)), cleaningUp: .removed) { keys.contains($0.key) }
+        run.drop(run.state.families(of: Set(started)), for: .removed) { keys.contains($0.key) }
     }
 }
 

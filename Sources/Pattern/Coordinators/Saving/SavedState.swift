@@ -124,7 +124,7 @@ struct SavedFlow: JSONReadable {
     init(json: JSON) throws(JSONDecodingError) {
         key = try json.member("key")
         presentation = Presentation(
-            style: try json.member("style"), detent: try json.member(ifAny: "detent"),
+            try json.member("style"), try json.member(ifAny: "detent"),
             isDismissable: try json.member(ifAny: "isDismissable") ?? true)
         coordinator = try json.count("coordinator")
         stack = try json.member("stack")
@@ -248,7 +248,7 @@ extension PendingWork: JSONReadable {
     }
 }
 
-extension EndReason: JSONReadable {}
+extension RemovalReason: JSONReadable {}
 extension BackRule: JSONReadable {}
 extension Control.Role: JSONReadable {}
 extension TabBackRule: JSONReadable {}

@@ -47,7 +47,7 @@ public final class LivingCoordinator: Sendable {
             writer.member("parent", ifAny: parent)
             writer.member("home", home)
             writer.member("name", type.name)
-            if type.work.willEnd != nil { writer.member("isTold", true) }
+            if type.work.willBeRemoved != nil { writer.member("isTold", true) }
             writer.member("state", state)
         }
         if writer.isUnwritable { throw .unsavable(JSONEncodingError(unwritable: state), by: type.name) }

@@ -1,7 +1,7 @@
 public import JSONCoding
 
 /// Something that a coordinator waits for: an effect under way, or a timer; or the clean-up of a coordinator that is gone,
-/// see `Coordinator.sessionWillEnd`. It is part of a session's state.
+/// see `Coordinator.willBeRemoved`. It is part of a session's state.
 public struct PendingWork: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// `value` is the effect as it is saved; `since` when it was recorded.
@@ -41,7 +41,7 @@ public struct PendingWork: Sendable, Equatable {
     }
 
     /// The coordinator that a clean-up is for, by its name, and why it is gone; `nil` for an effect or a timer.
-    public var cleanUp: (coordinator: String, reason: EndReason)? {
+    public var cleanUp: (coordinator: String, reason: RemovalReason)? {
         if case .cleanUp(let cleanUp) = kind { (cleanUp.name, cleanUp.reason) } else { nil }
     }
 
@@ -80,7 +80,7 @@ public struct PendingWork: Sendable, Equatable {
 
 /// A coordinator that is gone and has still to undo what it holds.
 struct CleanUp: Sendable, Equatable {
-    static let function = "sessionWillEnd"
+    static let function = "willBeRemoved"
     static let retries = 5
     /// The coordinator's name.
     let name: String
@@ -88,7 +88,7 @@ struct CleanUp: Sendable, Equatable {
     let state: JSON
     /// Of the app that saved it.
     let version: Int
-    let reason: EndReason
+    let reason: RemovalReason
     /// When it was recorded, in milliseconds since 1970.
     let since: Int
 }
@@ -114,8 +114,8 @@ extension NavigationState {
     /// Whether something remains to be done when the session ends. A fork does not tell the coordinators that it has taken
     /// along: what they hold belongs to the session that it was forked from.
     package var endsWithCleanUps: Bool {
-        for living in coordinators where living.type.work.willEnd != nil && living.id > inheritedID { return true }
-        return !pending.isEmpty && pending.contains { $0.cleanUp != nil }
+        coordinators.contains { $0.id > inheritedID && $0.type.work.willBeRemoved != nil }
+            || pending.contains { $0.cleanUp != nil }
     }
 
     /// The work of that number; `nil` if it is over.
@@ -179,10 +179,13 @@ extension PendingWork {
 
 extension NavigationState {
     /// Records what coordinators that are gone have to undo, descendants before their ancestors.
-    mutating func cleanUp(_ gone: [LivingCoordinator], _ reason: EndReason, version: Int, at now: Date) {
-        for living in gone.reversed() where living.type.work.willEnd != nil && living.id > inheritedID {
+    mutating func cleanUp(
+        _ gone: [LivingCoordinator], version: Int, at now: Date, reason: (LivingCoordinator) -> RemovalReason
+    ) {
+        for living in gone.reversed() where living.type.work.willBeRemoved != nil && living.id > inheritedID {
             let cleanUp = CleanUp(
-                name: living.name, state: living.savedState, version: version, reason: reason, since: now.milliseconds)
+                name: living.name, state: living.savedState, version: version, reason: reason(living),
+                since: now.milliseconds)
             pending.append(PendingWork(cleanUp, number: nextID(), coordinator: living.id))
         }
     }
@@ -208,7 +211,7 @@ extension JSON {
     }
 
     /// What the session is over for, if only its clean-ups remain.
-    package var savedEnd: EndReason? { self["ended"]?.string.flatMap { EndReason(rawValue: $0) } }
+    package var savedEnd: RemovalReason? { self["ended"]?.string.flatMap { RemovalReason(rawValue: $0) } }
 
     /// Whether something remains to be done when the session ends.
     package var savedEndsWithCleanUps: Bool { !savedEndObservers.isEmpty || !savedCleanUps.isEmpty }
@@ -223,7 +226,7 @@ extension JSON {
     }
 
     /// The state of a session that is over: it is not restored any more, and only its clean-ups go on.
-    package func ended(_ reason: EndReason, at now: Date) -> JSON {
+    package func ended(_ reason: RemovalReason, at now: Date) -> JSON {
         var state = self
         state["ended"] = .string(reason.rawValue)
         state.cleanUp(savedEndObservers, of: self, reason, beside: [], at: now)
@@ -245,7 +248,7 @@ extension JSON {
     /// Keeps what another state has to clean up, records what coordinators of it that are gone have to undo, descendants
     /// before their ancestors, and replaces all other work.
     private mutating func cleanUp(
-        _ gone: [JSON], of last: JSON, _ reason: EndReason, beside others: [JSON], at now: Date
+        _ gone: [JSON], of last: JSON, _ reason: RemovalReason, beside others: [JSON], at now: Date
     ) {
         var number = self["lastID"]?.integer ?? 0
         var work = last.savedCleanUps

@@ -280,9 +280,15 @@ public struct PresentedFlow: Sendable, Equatable {
 
 /// How a flow is presented.
 struct Presentation: Sendable, Equatable {
-    var style = PresentedFlow.Style.sheet
-    var detent: PresentedFlow.Detent?
-    var isDismissable = true
+    let style: PresentedFlow.Style
+    let detent: PresentedFlow.Detent?
+    let isDismissable: Bool
+
+    init(_ style: PresentedFlow.Style, _ detent: PresentedFlow.Detent?, isDismissable: Bool?) {
+        self.style = style
+        self.detent = detent
+        self.isDismissable = isDismissable ?? (style == .sheet)
+    }
 }
 
 /// An invariant that a state violates. It names the screen, flow or coordinator for the author; clients learn only that

@@ -104,7 +104,7 @@ extension Kiosk {
         }
 
         func childWasDismissed(_ child: any Coordinator, _ navigator: inout Navigator) {
-            navigator.tell(KioskCoordinator.self) { kiosk, navigator in kiosk.releaseSeats(&navigator) }
+            navigator.shared[CheckIn.self].endHold()
         }
     }
 }

@@ -63,7 +63,7 @@ extension Kiosk {
 
     /// Shows the first screen, and returns to it when a check-in is over, given up, or left alone.
     struct KioskCoordinator: Coordinator {
-        static let dependencies: [any Any.Type] = [(any Airline).self, (any CardTerminal).self]
+        static let dependencies: [any Any.Type] = [(any CardTerminal).self]
         static let links: [LinkPattern] = ["/checkin/{code}?lang={lang}"]
         static let everywhere: [Event] = [.callOperator, .startOver, .continueOnPhone]
 
@@ -78,11 +78,7 @@ extension Kiosk {
             }
         }
 
-        /// What an unfinished check-in has reserved is given back.
-        enum Effect: NavigationEffect {
-            case release(hold: String)
-            case cancelPayment(reference: String)
-        }
+        enum Effect: NavigationEffect { case cancelPayment(reference: String) }
 
         enum Signal: NavigationSignal { case idle }
 
@@ -165,16 +161,10 @@ extension Kiosk {
 
         /// All is paid: the seats are the passengers', and there is no way back.
         func board(_ navigator: inout Navigator) {
+            navigator.tellChildren(SeatCoordinator.self) { seats, _ in seats.sell() }
             navigator.endChildren(asking: false)
             navigator.start(BoardingCoordinator(navigator.shared[CheckIn.self]))
             navigator.shared[CheckIn.self] = CheckIn()
-        }
-
-        /// Gives back the seats that are held.
-        func releaseSeats(_ navigator: inout Navigator) {
-            guard let hold = navigator.shared[CheckIn.self].hold else { return }
-            navigator.shared[CheckIn.self].endHold()
-            navigator.perform(Effect.release(hold: hold), id: "release \(hold)")
         }
 
         /// Nothing was paid: the passenger has time for another try.
@@ -191,14 +181,12 @@ extension Kiosk {
         }
 
         func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
-            switch effect {
-            case .release(let hold): try await context.resolve((any Airline).self).release(hold)
-            case .cancelPayment(let reference): try await context.resolve((any CardTerminal).self).cancel(reference)
-            }
+            guard case .cancelPayment(let reference) = effect else { return nil }
+            try await context.resolve((any CardTerminal).self).cancel(reference)
             return nil
         }
 
-        /// What could not be given back expires where it is reserved.
+        /// What could not be cancelled expires at the terminal.
         func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) {}
 
         private func begin(_ booking: BookingCoordinator, _ navigator: inout Navigator) {
@@ -213,7 +201,6 @@ extension Kiosk {
         private func startOver(_ navigator: inout Navigator) {
             navigator.endChildren()
             navigator.cancel("idle")
-            releaseSeats(&navigator)
             cancelPayment(&navigator)
             navigator.shared[CheckIn.self] = CheckIn()
         }

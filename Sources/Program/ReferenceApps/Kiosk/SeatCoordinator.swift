@@ -6,6 +6,8 @@ extension Kiosk {
         static let dependencies: [any Any.Type] = [(any Airline).self]
         /// What the airline knows the hold by.
         private var hold = ""
+        /// Whether the seats are the passengers'.
+        private var areSold = false
 
         enum Event: NavigationEvent {
             case choose(seat: String)
@@ -27,10 +29,13 @@ extension Kiosk {
             navigator.shared[CheckIn.self].hold = hold
         }
 
-        /// Gives the seats back of a session that is over. Otherwise that is up to the kiosk, which may have sold them.
-        func sessionWillEnd(_ reason: EndReason, in context: EffectContext) async throws {
-            if reason != .removed { try await context.resolve((any Airline).self).release(hold) }
+        /// Gives back the seats, unless they are sold.
+        func willBeRemoved(_ reason: RemovalReason, in context: EffectContext) async throws {
+            if !areSold { try await context.resolve((any Airline).self).release(hold) }
         }
+
+        /// All is paid.
+        mutating func sell() { areSold = true }
 
         func render(_ screen: inout Screen, in context: NavigationContext) {
             let checkIn = context.shared[CheckIn.self]

@@ -60,7 +60,8 @@ extension Numbers {
             // A stack of no screens is not allowed.
             case .setStack(let values): if !values.isEmpty { navigator.setStack(values.map(number)) }
             case .sheet(let value): navigator.present(NumberCoordinator(child: value), as: .sheet)
-            case .cover(let value): navigator.present(NumberCoordinator(child: value), as: .fullScreen)
+            case .cover(let value):
+                navigator.present(NumberCoordinator(child: value), as: .fullScreen, isDismissable: true)
             case .alert(let title): navigator.alert(Alert(title))
             case .pushFlow(let value): navigator.start(NumberCoordinator(child: value))
             case .toStack: tellParent(&navigator) { $0.moveToStack(NumberCoordinator.self) }

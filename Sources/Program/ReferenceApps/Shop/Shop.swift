@@ -252,7 +252,8 @@ extension Shop {
         }
 
         private func checkOut(_ navigator: inout Navigator) {
-            navigator.present(CheckoutCoordinator(items: navigator.shared[Cart.self].items), as: .fullScreen)
+            let checkout = CheckoutCoordinator(items: navigator.shared[Cart.self].items)
+            navigator.present(checkout, as: .fullScreen, isDismissable: true)
         }
     }
 

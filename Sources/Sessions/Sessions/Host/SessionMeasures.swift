@@ -271,7 +271,7 @@ public final class SignalMeasures: Sendable {
         /// An effect had been over before its outcome was there: it was cancelled or replaced, or its coordinator had
         /// ended.
         case effectDiscarded
-        /// A clean-up is done, see `Coordinator.sessionWillEnd`.
+        /// A clean-up is done, see `Coordinator.willBeRemoved`.
         case cleanUpDone
         /// The last attempt of a clean-up has failed.
         case cleanUpFailed

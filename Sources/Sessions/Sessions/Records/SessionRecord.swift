@@ -73,10 +73,10 @@ public struct SessionRecord: Sendable {
     /// Whether the session ended with this version.
     public var isEnd: Bool { content == nil }
 
-    /// Why the session is over, if only its clean-ups remain; see `Coordinator.sessionWillEnd`.
-    public var ending: EndReason? { content?.state.savedEnd }
+    /// Why the session is over, if only its clean-ups remain; see `Coordinator.willBeRemoved`.
+    public var ending: RemovalReason? { content?.state.savedEnd }
 
-    /// Whether a server has yet to call `Coordinator.sessionWillEnd` when the session is over.
+    /// Whether a server has yet to call `Coordinator.willBeRemoved` when the session is over.
     public var endsWithCleanUps: Bool { ending != nil || content?.state.savedEndsWithCleanUps == true }
 
     /// When the session expires unless it is used; `nil` once it has ended.
@@ -294,7 +294,7 @@ extension SessionRecord {
     /// The version after this one of a session that is over and still has to be cleaned up. It is kept until that is done.
     ///
     /// - Returns: `nil` if nothing remains to be done.
-    func over(_ reason: EndReason, at now: Date) -> EncodedRecord? {
+    func over(_ reason: RemovalReason, at now: Date) -> EncodedRecord? {
         guard let content, content.state.savedEnd == nil, content.state.savedEndsWithCleanUps else { return nil }
         let expiresAt = min(content.expiresAt, now)
         return next(content.state.ended(reason, at: now), expiresAt: expiresAt, "end", at: now)
@@ -306,7 +306,7 @@ extension SessionRecord {
     func cleanedUp(_ number: Int, at now: Date, keptUntil: Date) -> EncodedRecord? {
         guard let content, let reason = ending, let state = content.state.cleanedUp(number) else { return nil }
         guard state["pending"] == [] else {
-            return next(state, expiresAt: content.expiresAt, "sessionWillEnd", at: now)
+            return next(state, expiresAt: content.expiresAt, "willBeRemoved", at: now)
         }
         return EncodedRecord(
             endOf: identity, after: version, at: now, keptUntil: keptUntil, hasExpired: reason == .expired)

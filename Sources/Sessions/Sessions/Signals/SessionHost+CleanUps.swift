@@ -2,7 +2,7 @@ internal import Coordinators
 internal import FoundationEssentials
 internal import Synchronization
 
-// Clean-ups: what coordinators that declare `sessionWillEnd` have still to undo when they are gone. Those of a session that
+// Clean-ups: what coordinators that declare `willBeRemoved` have still to undo when they are gone. Those of a session that
 // goes on are part of its state, and are performed and removed as effects are.
 //
 // A session that is over must not go away before its clean-ups are done. So the commit that ends it makes no end record,

@@ -46,10 +46,10 @@ import Testing
         func screenWasRemoved(_ screen: Screen, navigator: inout Navigator) {}
         func screenWasRemoved(_ screen: Screen) {}
         func screenWasRemoved(_ screen: Screen, _ navigator: inout Navigator) {}
-        func sessionWillEnd(_ reason: EndReason, context: EffectContext) async throws {}
-        func sessionWillEnd(_ reason: EndReason, _ context: EffectContext) {}
-        func sessionWillEnd(_ reason: EndReason, in context: NavigationContext) {}
-        func sessionWillEnd(_ reason: EndReason, _ navigator: inout Navigator) {}
+        func willBeRemoved(_ reason: RemovalReason, context: EffectContext) async throws {}
+        func willBeRemoved(_ reason: RemovalReason, _ context: EffectContext) {}
+        func willBeRemoved(_ reason: RemovalReason, in context: NavigationContext) {}
+        func willBeRemoved(_ reason: RemovalReason, _ navigator: inout Navigator) {}
         func deviceDidPair(_ device: PairedDevice, navigator: inout Navigator) {}
         func deviceDidPair(_ device: PairedDevice) {}
     }
@@ -79,9 +79,9 @@ import Testing
             ("screenWasRemoved(_:navigator:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:_:)", "extension MisspeltCoordinator: StackDelegate"),
-            ("sessionWillEnd(_:context:)", "sessionWillEnd(_:in:)"), ("sessionWillEnd(_:_:)", "sessionWillEnd(_:in:)"),
-            ("sessionWillEnd(_:in:) for a NavigationContext", "sessionWillEnd(_:in:) for an EffectContext"),
-            ("sessionWillEnd(_:_:) for a Navigator", "sessionWillEnd(_:in:)"),
+            ("willBeRemoved(_:context:)", "willBeRemoved(_:in:)"), ("willBeRemoved(_:_:)", "willBeRemoved(_:in:)"),
+            ("willBeRemoved(_:in:) for a NavigationContext", "willBeRemoved(_:in:) for an EffectContext"),
+            ("willBeRemoved(_:_:) for a Navigator", "willBeRemoved(_:in:)"),
             ("deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"), ("deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]
         #expect(

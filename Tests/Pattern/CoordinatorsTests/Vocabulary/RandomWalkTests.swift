@@ -66,7 +66,7 @@ struct WandererCoordinator: Coordinator, Host {
         case .popAll: navigator.popToRoot()
         case .start: navigator.start(child)
         case .sheet: navigator.present(child)
-        case .cover: navigator.present(child, as: .fullScreen)
+        case .cover: navigator.present(child, as: .fullScreen, isDismissable: true)
         case .tabs: navigator.start(TentsCoordinator(depth: depth + 1, back: .firstTab))
         case .history: navigator.start(TentsCoordinator(depth: depth + 1, back: .history))
         case .carefully: isCareful.toggle()
