@@ -536,7 +536,8 @@ final class Judge {
             case .success(let result)?:
                 // What a device says about itself that only looks, is its own.
                 let looks = role(of: token, before.record.identity)?.mayAct == false
-                if (looks ? before.text : result.state.encoded) != version.text {
+                let expected = looks ? SessionWalk.navigation(of: before, walk.app)?.encoded : result.state.encoded
+                if expected != version.text {
                     find(.order, "another state than the event leads to")
                 }
                 checkIdentity(version.record.identity, after: before.record.identity, result.transition, by: token)

@@ -69,6 +69,20 @@ import Testing
         #expect(findings == [])
     }
 
+    /// A display that was paired before the app got a new edition says something about itself: the judge expected the state
+    /// as the edition before had saved it.
+    @Test func `seed 20786000662 order`() async throws {
+        let findings = try await SessionSimulation.replay(
+            setup: SessionSimulationTests.setup("memory"),
+            steps: [
+                #"{"verb":"create"}"#, #"{"verb":"openPairing","to":2}"#, #"{"verb":"pair"}"#,
+                #"{"verb":"update","at":2}"#,
+                #"{"verb":"event","step":{"verb":"describeClient"}}"#,
+            ])
+
+        #expect(findings == [])
+    }
+
     /// An export from a store that has just imported a session that had ended.
     @Test func `seed 7 access`() async throws {
         let findings = try await SessionSimulation.replay(
