@@ -8,8 +8,7 @@ import Testing
 
 /// A database that is replaced by one without the last commits, or nearly.
 @Suite(.serialized) struct GenerationTests {
-    /// Those of servers that die while somebody connects to them: such a connection is given up, because it may never be
-    /// answered.
+    /// For servers that die while somebody connects to them: an attempt that is never answered is given up.
     private var patient: TimeLimits {
         var limits = TimeLimits.hours
         limits.extra = .seconds(60)

@@ -252,9 +252,10 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
 
 /// Why a coordinator goes, see `Coordinator.willBeRemoved`.
 public enum RemovalReason: String, Sendable, Codable, CaseIterable {
-    /// It has called `finish`.
+    /// It has called `finish` itself.
     case finished
-    /// Its last screen was removed, its flow was dismissed, or it goes with an ancestor that has finished or was dismissed.
+    /// Its last screen was removed, by whomever, or its flow was dismissed; or it goes with an ancestor that has finished or
+    /// was dismissed, or with a flow below its own.
     case dismissed
     /// An ancestor has called `endChildren`, or `setTabs` without the coordinator's tab; or the operator has returned the
     /// session to a version that does not have it.

@@ -10,8 +10,8 @@ extension TransitionRun {
     ///
     /// - Parameters:
     ///   - asking: whether coordinators may object.
-    ///   - finisher: the coordinator among them that finishes; the others are dismissed.
-    ///   - reason: why those that do not finish go.
+    ///   - finisher: the coordinator among them that finishes; `nil` if none does.
+    ///   - reason: why the others and their descendants go. Flows above theirs are dismissed.
     mutating func drop(
         _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil, for reason: RemovalReason = .dismissed,
         screens matches: (PlacedScreen) -> Bool = { _ in false }
@@ -27,19 +27,21 @@ extension TransitionRun {
         state.presented.removeLast(state.presented.drop { !ids.contains($0.coordinator) }.count)
         state.stack.removeScreens(where: goes)
         for index in state.presented.indices { state.presented[index].stack.removeScreens(where: goes) }
-        if !ids.isEmpty { removeCoordinators(ids, finisher, reason) }
+        guard !ids.isEmpty else { return }
+        let family = reason == .dismissed ? ids : state.families(of: chosen)
+        removeCoordinators(ids) { $0 == finisher ? .finished : family.contains($0) ? reason : .dismissed }
     }
 
-    private mutating func removeCoordinators(_ ids: Set<Int>, _ finisher: Int?, _ reason: RemovalReason) {
+    private mutating func removeCoordinators(_ ids: Set<Int>, for reason: (Int) -> RemovalReason) {
         for coordinator in state.coordinators.reversed()
-        where ids.contains(coordinator.id) && coordinator.id != finisher {
+        where ids.contains(coordinator.id) && reason(coordinator.id) != .finished {
             dismissed.append(coordinator.name)
         }
         let gone = state.coordinators.filter { ids.contains($0.id) }
         removed += gone.map { ($0.id, $0.name, $0.parent) }
         state.coordinators.removeAll { ids.contains($0.id) }
         state.removeWork(of: ids)
-        state.cleanUp(gone, version: app.version, at: now) { $0.id == finisher ? .finished : reason }
+        state.cleanUp(gone, version: app.version, at: now, for: reason)
         if state.alert != nil { adoptAlerts() }
     }
 

@@ -9,8 +9,8 @@ extension Navigator {
     ///
     /// - Parameters:
     ///   - detent: how high a sheet opens; `nil` to leave it to the client.
-    ///   - isDismissable: whether the user may dismiss the flow; by default a sheet, and no full screen, as in UIKit. If not,
-    ///     only a coordinator can, as with `isModalInPresentation`.
+    ///   - isDismissable: whether the user may dismiss the flow; by default a sheet but not a full screen, as in UIKit. If
+    ///     not, only a coordinator can, as with `isModalInPresentation`.
     public mutating func present(
         _ child: some Coordinator, as style: PresentedFlow.Style = .sheet, detent: PresentedFlow.Detent? = nil,
         isDismissable: Bool? = nil

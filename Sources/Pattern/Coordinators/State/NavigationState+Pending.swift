@@ -180,11 +180,11 @@ extension PendingWork {
 extension NavigationState {
     /// Records what coordinators that are gone have to undo, descendants before their ancestors.
     mutating func cleanUp(
-        _ gone: [LivingCoordinator], version: Int, at now: Date, reason: (LivingCoordinator) -> RemovalReason
+        _ gone: [LivingCoordinator], version: Int, at now: Date, for reason: (Int) -> RemovalReason
     ) {
         for living in gone.reversed() where living.type.work.willBeRemoved != nil && living.id > inheritedID {
             let cleanUp = CleanUp(
-                name: living.name, state: living.savedState, version: version, reason: reason(living),
+                name: living.name, state: living.savedState, version: version, reason: reason(living.id),
                 since: now.milliseconds)
             pending.append(PendingWork(cleanUp, number: nextID(), coordinator: living.id))
         }

@@ -181,8 +181,9 @@ extension Kiosk {
         }
 
         func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
-            guard case .cancelPayment(let reference) = effect else { return nil }
-            try await context.resolve((any CardTerminal).self).cancel(reference)
+            switch effect {
+            case .cancelPayment(let reference): try await context.resolve((any CardTerminal).self).cancel(reference)
+            }
             return nil
         }
 

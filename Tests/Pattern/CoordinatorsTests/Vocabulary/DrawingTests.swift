@@ -7,8 +7,8 @@ import Testing
 private struct DeskCoordinator: Coordinator {
     enum Event: NavigationEvent {
         case save(name: String)
-        case delete, row, sheet, fixed, mark, passing
-        static let examples: [Event] = [.save(name: "x"), .delete, .row, .sheet, .fixed, .mark, .passing]
+        case delete, row, sheet, fixed, full, mark, passing
+        static let examples: [Event] = [.save(name: "x"), .delete, .row, .sheet, .fixed, .full, .mark, .passing]
     }
 
     static let links: [LinkPattern] = ["/items/{id}", "/desk"]
@@ -24,7 +24,8 @@ private struct DeskCoordinator: Coordinator {
                         events: [
                             Control("Keep", role: .primary, sends: "save"),
                             Control(role: .destructive, sends: "delete"),
-                            "row", Control(role: .navigation, sends: "sheet"), "fixed", "mark", "passing",
+                            "row", Control(role: .navigation, sends: "sheet"), "fixed", "full", "mark",
+                            "passing",
                         ])),
                 Tab("list", badge: "1", Screen("list", events: ["row"])),
             ])
@@ -36,6 +37,7 @@ private struct DeskCoordinator: Coordinator {
         case .row: navigator.push(Screen("draft"))
         case .sheet: navigator.present(NoteCoordinator(), detent: .medium)
         case .fixed: navigator.present(NoteCoordinator(), isDismissable: false)
+        case .full: navigator.present(NoteCoordinator(), as: .fullScreen)
         case .mark: navigator.setBadge("2", ofTab: "list")
         case .passing:
             navigator.push(Screen("one"))
@@ -140,9 +142,12 @@ private struct LayeredDraftCoordinator: Coordinator {
         #expect(!written.contains("eventRoles"))
     }
 
-    @Test func `what a coordinator alone may dismiss, the user cannot`() async throws {
+    @Test(arguments: ["fixed", "full"])
+    func `what a coordinator alone may dismiss, the user cannot: a full screen, or what says so`(
+        event: String
+    ) async throws {
         var tester = try await CoordinatorTester(DrawingTests.app)
-        try await tester.send("fixed")
+        try await tester.send(event)
         let fixed = try #require(tester.state.presented.first)
         #expect(!fixed.isDismissable && !tester.events.contains("dismiss") && !tester.events.contains("back"))
         await #expect(throws: CoordinatorTester.Failure(.nothingToGoBack)) { try await tester.back() }

@@ -193,10 +193,12 @@ import Testing
 
         try await app.a(.presentMoving("c", .sheet))
         #expect(app.stack == "a, tabs[x*: x | y: y] + sheet[c, song, b, tabs[p: p | q*: q]]")
+        #expect(app.state.presented[0].isDismissable)
         #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         before = app.state
         try await app.a(.presentMoving("c", .fullScreen))
         #expect(app.stack == "a, tabs[x*: x | y: y] + fullScreen[c, song, b, tabs[p: p | q*: q]]")
+        #expect(!app.state.presented[0].isDismissable)
         #expect(PlainClient.fault(before, TransitionResult(state: app.state, transition: app.transition)) == nil)
         before = app.state
         try await app.a(.moveToStack("c"))
