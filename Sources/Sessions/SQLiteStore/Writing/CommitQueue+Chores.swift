@@ -15,9 +15,7 @@ extension CommitQueue {
             return state.lookCount
         }
         guard let lookCount else { return }
-        queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { [weak self] in
-            self?.doChores(since: lookCount)
-        }
+        queue.asyncAfter(deadline: .now() + CommitQueue.quietTime) { self.doChores(since: lookCount) }
     }
 
     private func doChores(since lookCount: Int) {
