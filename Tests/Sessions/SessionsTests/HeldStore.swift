@@ -77,8 +77,8 @@ final class HeldStore: SessionStore {
 /// A store in memory whose commits of existing sessions fail while a test wants it.
 final class FailingCommits: SessionStore {
     let error = Mutex<StoreError?>(nil)
-    /// Whether only ends of sessions fail.
-    let isOnlyForEnds = Mutex(false)
+    /// Which changes fail: all, unless a test says otherwise.
+    let isAffected = Mutex<@Sendable (SessionChange) -> Bool> { _ in true }
     private let store: MemoryStore
 
     init(_ store: MemoryStore) {
@@ -93,8 +93,9 @@ final class FailingCommits: SessionStore {
         try store.load(id, token: token)
     }
     func commit(_ changes: [SessionChange]) -> CommitOutcome {
-        let isAffected = !isOnlyForEnds.withLock { $0 } || changes.contains { $0.record?.isEnd == true }
-        if isAffected, let error = error.withLock({ $0 }) { return .failure(error) }
+        if changes.contains(where: isAffected.withLock { $0 }), let error = error.withLock({ $0 }) {
+            return .failure(error)
+        }
         return store.commit(changes)
     }
     func forks(of id: SessionID) -> [SessionID] { store.forks(of: id) }

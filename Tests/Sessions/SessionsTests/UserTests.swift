@@ -238,7 +238,7 @@ private struct GuestbookCoordinator: Coordinator {
         let created = try await host.create()
         let session = try await host.session(created.id, token: created.token.text)
         _ = try await session.apply(PostedEvent("signIn", payload: "ann"))
-        failing.isOnlyForEnds.withLock { $0 = true }
+        failing.isAffected.withLock { $0 = { $0.record?.isEnd == true } }
         failing.error.withLock { $0 = .unavailable(reason: "test") }
         let once = IdempotentRequest.make(UserTests.key)
 
@@ -254,6 +254,26 @@ private struct GuestbookCoordinator: Coordinator {
         let now = UserTests.host(on: store, clock)
         #expect(try await now.sessions(ofUser: "ann").map(\.id) == [session.id.text])
         _ = (own, other)
+    }
+
+    @Test func `a store that is full by then notes that sessions have ended`() async throws {
+        let full = FailingCommits(store)
+        // The event itself has found room.
+        full.isAffected.withLock { $0 = { $0.record == nil && !$0.takesAway && $0.answer?.endings.isEmpty == true } }
+        full.error.withLock { $0 = .full }
+        _ = try await session("ann")
+        let host = UserTests.host(on: full, clock)
+        let created = try await host.create()
+        let session = try await host.session(created.id, token: created.token.text)
+        _ = try await session.apply(PostedEvent("signIn", payload: "ann"))
+        let once = IdempotentRequest.make(UserTests.key)
+
+        _ = try await session.apply(PostedEvent("endOthers"), once: once)
+        let later = try await self.session("ann")
+        _ = try await session.apply(PostedEvent("endOthers"), once: once)
+
+        let now = try await UserTests.host(on: store, clock).sessions(ofUser: "ann")
+        #expect(Set(now.map(\.id)) == [session.id.text, later.id.text])
     }
 
     @Test func `what an event ends is kept with its answer, also without its body`() throws {

@@ -182,15 +182,15 @@ extension SessionHost {
         do throws(SessionError) {
             try await change(try await inMemory(id, for: nil), as: .own, waiting: .max) {
                 (live) async throws(SessionError) in
-                let now = now()
-                let state = try live.current(for: nil, at: now)
+                let state = try live.current(for: nil, at: now())
                 guard live.mayHaveAnswered(answer.key), let kept = try await self.answer(to: answer.key, of: id),
                     kept.version == answer.version, !kept.endings.isEmpty
                 else { return .unchanged(()) }
-                let unchanged = AppliedEvent(state: state, transition: Transition(event: nil))
-                let isCommitted = try await commit(
-                    unchanged, after: state, at: now, keeping: answer.withoutEndings, of: live)
-                return isCommitted ? .committed(()) : .outdated
+                let change = SessionChange(
+                    id: id, expected: state.stamp, record: nil, answer: answer.withoutEndings, takesAway: true)
+                guard try await commit(change, of: live) else { return .outdated }
+                live.publish(state.withAnswer(), answered: answer.key, limit: retention.answers)
+                return .committed(())
             }
         } catch {
             switch error {

@@ -121,7 +121,6 @@ public struct EncodedChange: Sendable {
     public let expected: SessionStamp
     public let record: JournalRow?
     public let answer: JournalRow?
-    /// Whether the change is accepted also if the store is full: it only takes something away.
     public let takesAway: Bool
 
     public init(_ change: SessionChange) {
@@ -129,7 +128,7 @@ public struct EncodedChange: Sendable {
         expected = change.expected
         record = change.record.map { JournalRow($0, isFirst: change.expected.version == 0) }
         answer = change.answer.map(JournalRow.init)
-        takesAway = change.record?.takesAway == true && change.answer == nil
+        takesAway = change.takesAway
     }
 
     /// Whether the session ends; then no earlier version counts.

@@ -364,7 +364,7 @@ final class KeptSession: DueHeapElement {
 
     /// How many bytes a change adds at most; 0 if it only takes something away.
     static func growth(by change: SessionChange) -> Int {
-        if change.record?.takesAway == true { return 0 }
+        if change.takesAway { return 0 }
         var growth = change.expected.version == 0 ? MemoryEstimate.session : 0
         if let record = change.record { growth += MemoryEstimate.version + record.text.count }
         if let answer = change.answer { growth += MemoryEstimate.answer + answer.bodySize }

@@ -241,12 +241,19 @@ public final class SessionChange: Sendable {
     /// The next version; `nil` where the event changed nothing.
     public let record: EncodedRecord?
     public let answer: StoredAnswer?
+    /// Whether the change is accepted also if the store is full: it only takes something away.
+    public let takesAway: Bool
 
-    public init(id: SessionID, expected: SessionStamp, record: EncodedRecord?, answer: StoredAnswer? = nil) {
+    /// - Parameter takesAway: given only for an answer that takes the place of a larger one.
+    public init(
+        id: SessionID, expected: SessionStamp, record: EncodedRecord?, answer: StoredAnswer? = nil,
+        takesAway: Bool? = nil
+    ) {
         self.id = id
         self.expected = expected
         self.record = record
         self.answer = answer
+        self.takesAway = takesAway ?? (record?.takesAway == true && answer == nil)
     }
 
     /// The session's stamp once it is committed.
