@@ -117,6 +117,8 @@ package struct MoveGenerator {
     private let (keyed, conditional, concurrent, cut, troubled, odd): (Int, Int, Int, Int, Int, Int)
     private let hanging: Int
     private let sessions: Int
+    /// Whether the walk is about devices more than about events.
+    private let isOfDevices: Bool
     private let store: SessionSetup.Store?
 
     package init(seed: UInt64, store: SessionSetup.Store?) {
@@ -130,6 +132,7 @@ package struct MoveGenerator {
         odd = [4, 16, 64][numbers.below(3)]
         hanging = [2, 8, 1000][numbers.below(3)]
         sessions = [1, 2, 3, 6, 12][numbers.below(5)]
+        isOfDevices = numbers.isOneIn(4)
         self.store = store
         self.numbers = numbers
         for verb in Move.Verb.allCases { verbs.append((verb, weight(of: verb))) }
@@ -138,12 +141,13 @@ package struct MoveGenerator {
     private mutating func weight(of verb: Move.Verb) -> Int {
         let weight = numbers.isOneIn(3) ? 0 : [1, 2, 4, 8][numbers.below(4)]
         return switch verb {
-        case .event: 64
+        case .event: isOfDevices ? 16 : 64
+        case .openPairing, .pair: isOfDevices ? 8 : weight
+        case .fork: isOfDevices ? 8 : weight / 4
         case .create: 4
         case .read: 4
         case .finish: 0
-        case .kill, .restart, .sweep, .compact, .backUp, .goBack, .move, .update, .fail, .end, .leap, .fork,
-            .signalUser:
+        case .kill, .restart, .sweep, .compact, .backUp, .goBack, .move, .update, .fail, .end, .leap, .signalUser:
             weight / 4
         case .heal: 16
         default: weight
