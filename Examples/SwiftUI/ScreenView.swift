@@ -118,7 +118,7 @@ private struct ControlView: View {
         wasSent = true
         var values: [String: JSONValue] = [:]
         for field in control.fields {
-            let text = texts[field.id] ?? ""
+            let text = texts[field.id] ?? field.initialText
             // What means no value is sent as text: the server says what it expects.
             values[field.id] = field.value(of: text)
         }
@@ -128,7 +128,7 @@ private struct ControlView: View {
 
     private func text(of field: FormField) -> Binding<String> {
         Binding {
-            texts[field.id] ?? ""
+            texts[field.id] ?? field.initialText
         } set: {
             texts[field.id] = $0
         }

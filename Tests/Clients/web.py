@@ -203,6 +203,17 @@ def shop():
     page.fill("City", "Springfield")
     page.click("Submit address")
     page.shows("Payment", back="Address")
+    # The form comes back filled, and the app refuses a value in its own words.
+    page.click("Address")
+    page.shows("Address")
+    assert page.field("Street", "form.card").get_property("value") == "1 Main Street"
+    page.fill("City", "Atlantis")
+    page.click("Submit address")
+    assert page.fault("City", "form.card") == "We do not deliver to Atlantis."
+    shot("shop-refused")
+    page.fill("City", "Springfield")
+    page.click("Submit address")
+    page.shows("Payment", back="Address")
     page.fill("Card number", "4242 4242 4242 4242")
     shot("shop-payment")
     page.click("Pay now")
@@ -324,7 +335,12 @@ def forms():
         "gift": {"type": "boolean"}, "news": {"type": ["boolean", "null"]}, "day": {"type": "string", "format": "date"},
         "stock": {"type": "object", "propertyNames": {"enum": ["small", "large"]}, "additionalProperties": amount},
         "notes": {"type": "object", "additionalProperties": {"type": "string"}},
-        "home": address, "lines": {"type": "array", "items": address}, "other": {}}}
+        "home": address, "lines": {"type": "array", "items": address}, "other": {},
+        # What the form begins with.
+        "from": {"type": "object", "properties": {"city": {"type": "string"}}, "default": {"city": "Rome"}},
+        "times": {"type": "integer", "default": 3}, "isFast": {"type": "boolean", "default": True},
+        "color": {"type": "string", "enum": ["red", "blue"], "default": "blue"},
+        "tags": {"type": "array", "items": {"type": "string"}, "default": ["a", "b"]}}}
     screen = {"key": "k9", "name": "order", "title": "Order", "coordinator": "number", "params": {
         "sender": {"first": "Ann", "isNew": True}, "note": "A text that is so long that it has a line of its own"}}
     flow = {"key": "p8", "style": "sheet", "detent": "large", "isDismissable": False, "stack": [screen]}
@@ -362,7 +378,8 @@ def forms():
         return input.ariaInvalid === 'true' && input === document.querySelectorAll('.sheet .items input')[1]"""))
     assert json.loads(page.run("return window.bodies.at(-1)"))["payload"] == {
         "name": "Ben", "amount": 2.5, "size": "extraLarge", "gift": True, "home": {"street": "Main"},
-        "lines": [{"street": "First"}, {"street": ""}], "stock": {"small": 18446744073709551615}, "notes": {"a": "b"}}
+        "lines": [{"street": "First"}, {"street": ""}], "stock": {"small": 18446744073709551615}, "notes": {"a": "b"},
+        "from": {"city": "Rome"}, "times": 3, "isFast": True, "color": "blue", "tags": ["a", "b"]}
 
 
 def rows():

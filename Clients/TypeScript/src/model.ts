@@ -51,6 +51,8 @@ export interface Screen {
   /** The path that opens the screen again. */
   readonly link?: string;
   readonly eventTitles?: Readonly<Record<string, string>>;
+  /** What the screen's forms show at first, by the event's type: a payload, or some of its members. */
+  readonly eventValues?: Readonly<Record<string, unknown>>;
   readonly buttons?: readonly Button[];
   readonly rows?: readonly Row[];
   readonly hidesNavigationBar?: boolean;

@@ -320,8 +320,11 @@ extension CoordinatorTester {
         private static func words(for reason: NavigationError) -> String {
             switch reason {
             case .invalidEvent(let event):
-                event.faults.map { "the value at /\($0.path.joined(separator: "/")) \($0.reason)" }.joined(
-                    separator: ", ")
+                event.faults.map { fault in
+                    let place = "the value at /\(fault.path.joined(separator: "/"))"
+                    return fault.code == .refused
+                        ? "\(place) was refused: “\(fault.reason)”" : "\(place) \(fault.reason)"
+                }.joined(separator: ", ")
             case .unknownLink(let reason): reason
             case .notForRole(let role): "it is not for the role “\(role)” of the device"
             case .unknownEvent: "no coordinator of the app has such an event with an example"

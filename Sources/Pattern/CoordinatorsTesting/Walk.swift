@@ -151,7 +151,7 @@ struct Walk {
         case .overloaded, .stackLimit, .depthLimit, .nestingLimit, .workLimit, .stateLimit, .signalRefused,
             .linkNotTaken, .unknownLink:
             return
-        case .invalidEvent where isBuiltIn: return
+        case .invalidEvent(let event) where isBuiltIn || event.faults.allSatisfy { $0.code == .refused }: return
         case .handlerFailed(let coordinator, let call, let thrown):
             guard !expected.contains(thrown.type) else { return }
             throw Problem(kind: .thrown, reason: "\(call) of “\(coordinator)” threw \(thrown), which is not expected")

@@ -12,7 +12,9 @@ private struct NameCoordinator: Coordinator {
     }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("name", events: ["name"])) }
-    func handle(_ event: Event, _ navigator: inout Navigator) {}
+    func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        if case .name("Nobody") = event { throw FieldError("", "Who is that?") }
+    }
 }
 
 /// Problems in the user's language.
@@ -67,6 +69,17 @@ private struct NameCoordinator: Coordinator {
         #expect(answer.headers["content-language"] == "en, de", "nobody has translated the detail of the problem")
         #expect(fault?["code"] == "minLength")
         #expect(fault?["detail"] == "Mindestens 3 Zeichen.")
+    }
+
+    @Test func `a value that the app refuses has the app's own words`() async throws {
+        let client = try await Client(LanguageTests.app)
+
+        let answer = try await post(#"{"type":"name","payload":"Nobody"}"#, "de", client)
+
+        let problem = try JSON(parsing: Array(answer.body))
+        #expect(answer.status == 422 && problem["type"] == "urn:coordinatord:problem:invalid-event")
+        #expect(problem["detail"] == "The value at /payload is refused by the app.")
+        #expect(problem["errors"] == [["pointer": "/payload", "code": "refused", "detail": "Who is that?"]])
     }
 
     @Test func `without Accept-Language it is the language of the session's client`() async throws {

@@ -267,6 +267,27 @@ import Testing
         #expect(app.coordinators == ["app", "tab", "home", "search", "checkout"])
     }
 
+    @Test func `the address comes back as it was sent, and some are refused`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+        func initial(_ field: String) -> JSON? {
+            app.state.controls.first { $0.type == "submitAddress" }?.schema?["properties"]?[field]?["default"]
+        }
+        #expect(initial("street") == nil)
+
+        let refusal = NavigationError.invalidEvent(
+            .init(path: ["payload", "city"], reason: "We do not deliver to Atlantis.", code: .refused))
+        await #expect(throws: CoordinatorTester.Failure(refusal)) {
+            try await app.send("submitAddress", ["street": "1 Main Street", "city": "Atlantis"])
+        }
+        try await app.send("submitAddress", ShopTests.address)
+        try await app.back()
+
+        #expect(initial("street") == ShopTests.address["street"] && initial("note") == nil)
+    }
+
     @Test func `a sign-in that was left and is presented again leads to one checkout`() async throws {
         var app = try await ShopTests.open(link: "/products/1")
         try await app.send("addToCart")

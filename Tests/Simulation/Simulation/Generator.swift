@@ -193,7 +193,7 @@ package struct Generator {
     private struct Facts {
         let (height, isOnTop, hasOwn): (Int, Bool, Bool)
         let (hasTabs, hasChildren, hasWork): (Bool, Bool, Bool)
-        let (isPresented, isRoot, hasFlows, hasAlerts): (Bool, Bool, Bool, Bool)
+        let (isRoot, hasFlows, hasAlerts): (Bool, Bool, Bool)
 
         init(_ node: Plain.Node, _ plain: Plain) {
             let pile = plain.pile(plain.place(of: node))
@@ -203,7 +203,6 @@ package struct Generator {
             hasTabs = plain.cards.contains { $0.owner == node.id && $0.tabs != nil }
             hasChildren = !plain.children(node.id).isEmpty
             hasWork = plain.work.contains { $0.owner == node.id }
-            isPresented = plain.flow(of: node.home) != nil
             isRoot = node.parent == nil
             hasFlows = !plain.flows.isEmpty
             hasAlerts = !plain.alerts.isEmpty
@@ -216,9 +215,8 @@ package struct Generator {
             case .replace: isOnTop
             case .update, .updateKey, .invalidateKey: hasOwn
             case .selectTab, .setBadge, .setTabs: hasTabs
-            case .dismiss: isPresented
             case .dismissPresented: hasFlows
-            case .finish, .deliver, .tell: !isRoot
+            case .finish, .deliver: !isRoot
             case .endChildren, .tellChildren, .moveToStack, .presentMoving: hasChildren
             case .move: hasTabs && hasChildren
             case .cancel: hasWork

@@ -47,8 +47,7 @@ enum Model {
                 Plain.Flow(
                     key: "?", owner: -1, isDismissable: command.isOn ?? (command.at != 1), pile: Plain.Pile(id: -1)))
         case .dismiss:
-            guard let own = before.flow(of: node.home) else { return .refused("it is not presented") }
-            after.remove(Set(before.flows[own...].map(\.owner)))
+            if let own = before.flow(of: node.home) { after.remove(Set(before.flows[own...].map(\.owner))) }
         case .dismissPresented:
             let above = before.flow(of: node.home).map { $0 + 1 } ?? 0
             if above < before.flows.count { after.remove(Set(before.flows[above...].map(\.owner))) }
@@ -64,16 +63,13 @@ enum Model {
         case .deliver: if node.parent == nil { return .refused("the root") }
         case .endChildren: after.remove(Set(before.children(node.id).map(\.id)))
         case .move, .moveToStack, .presentMoving: return move(issued, by: node, after, limits)
-        case .tell:
-            let heir = before.lineage(node.id).dropFirst().first { understands(command.kind, before[$0]?.kind) }
-            if heir == nil { return .refused("nobody understands it") }
         case .perform, .schedule, .scheduleAt, .scheduleWhenIdle:
             after.work.removeAll { $0.id == issued.text && $0.owner == node.id }
             guard after.work.count(where: { !$0.isCleanUp }) < limits.pending else { return .refused("work") }
             after.work.append(Plain.Work(id: issued.text, owner: node.id, isCleanUp: false))
         case .cancel: after.work.removeAll { $0.id == issued.text && $0.owner == node.id }
         case .requestPairingCode, .rotateToken: return .open
-        case .tellChildren, .revokeDevice, .signIn, .signOut, .endSessions: break
+        case .tell, .tellChildren, .revokeDevice, .signIn, .signOut, .endSessions: break
         case .look, .resolve, .share, .remember, .guardScreens, .enable, .conduct, .fail, .refuse: return .open
         }
         return .state(after)

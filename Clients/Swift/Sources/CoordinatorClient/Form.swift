@@ -10,6 +10,8 @@ public struct FormField: Sendable, Equatable, Identifiable {
     public let isRequired: Bool
     /// A value that would be accepted; never of a secret.
     public let example: JSONValue?
+    /// What the field shows at first; `nil` if nothing, and of a secret.
+    public let initialValue: JSONValue?
 
     public var id: String { name ?? "" }
 
@@ -48,12 +50,22 @@ public struct FormField: Sendable, Equatable, Identifiable {
         return value ?? (text.isEmpty ? nil : .string(text))
     }
 
+    /// The text that the field shows at first: `value(of:)` makes `initialValue` of it. Empty if that is nothing.
+    public var initialText: String {
+        guard let initialValue else { return "" }
+        if case .choice(let choices) = kind, let choice = choices.first(where: { $0.value == initialValue }) {
+            return choice.title
+        }
+        return initialValue.string ?? initialValue.description
+    }
+
     fileprivate init(name: String?, schema: JSONValue, isRequired: Bool, example: JSONValue?) {
         self.name = name
         self.isRequired = isRequired
         title = schema["title"]?.string ?? name ?? "Value"
         let isSecret = schema["writeOnly"]?.bool == true
         self.example = isSecret ? nil : example
+        initialValue = isSecret ? nil : schema["default"]
         let choices = schema.choices
         kind =
             switch schema["type"]?.string {

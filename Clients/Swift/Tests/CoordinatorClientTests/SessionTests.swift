@@ -48,6 +48,23 @@ import Testing
         #expect(problem.errors.map(\.field).contains("email"))
     }
 
+    @Test func `a field shows at first what the form has of it`() throws {
+        let control = try JSONDecoder().decode(
+            Control.self,
+            from: Data(
+                #"""
+                {"type": "save", "title": "Save", "role": "input", "place": "screen", "schema": {"type": "object",
+                "properties": {"city": {"type": "string", "default": "Rome"}, "count": {"type": "integer", "default": 3},
+                "size": {"type": "string", "enum": ["s"], "oneOf": [{"const": "s", "title": "Small"}], "default": "s"},
+                "street": {"type": "string"}}}}
+                """#.utf8))
+
+        let texts = Dictionary(uniqueKeysWithValues: control.fields.map { ($0.id, $0.initialText) })
+
+        #expect(texts == ["city": "Rome", "count": "3", "size": "Small", "street": ""])
+        #expect(control.fields.allSatisfy { $0.value(of: $0.initialText) == $0.initialValue })
+    }
+
     @Test func `a sign-in replaces the token, and the new one is saved`() async throws {
         let storage = MemoryStorage()
         let session = try await TestServer.open("clean-login", storage: storage)

@@ -100,7 +100,7 @@ import Glibc
                 guard let text = await ask(prompt(for: field), hidden: field.kind == .secret), text != "." else {
                     return
                 }
-                let entered = text.isEmpty ? field.example?.description ?? "" : text
+                let entered = text.isEmpty ? offered(for: field) : text
                 values[field.id] = field.value(of: entered)
             }
             guard case .invalid(let problem) = await post(control.event(entering: values)) else { return }
@@ -117,7 +117,13 @@ import Glibc
         if field.kind == .json { hints.append("JSON") }
         if !field.isRequired { hints.append("may be empty") }
         let hint = hints.isEmpty ? "" : " (\(hints.joined(separator: "; ")))"
-        return "  \(field.title)\(hint)\(field.example.map { " [\($0)]" } ?? ""): "
+        let offered = offered(for: field)
+        return "  \(field.title)\(hint)\(offered.isEmpty ? "" : " [\(offered)]"): "
+    }
+
+    /// What an empty line stands for.
+    private func offered(for field: FormField) -> String {
+        field.initialValue == nil ? field.example?.description ?? "" : field.initialText
     }
 
     @discardableResult

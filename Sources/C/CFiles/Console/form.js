@@ -6,7 +6,8 @@ import { h, isObject, plain, words } from "./dom.js";
 const hint = example => example === undefined || example === "" ? "" : `e.g. ${example}`;
 
 /** What a field begins with: its example if it must be filled in, so that a form works as it stands. */
-const first = ({ writeOnly }, { isRequired, example }) => isRequired && !writeOnly ? example ?? "" : "";
+const first = ({ writeOnly }, { isRequired, initial, example }) =>
+  writeOnly ? "" : initial ?? (isRequired ? example ?? "" : "");
 
 const typeOf = ({ type }) => Array.isArray(type) ? type.find(name => name !== "null") : type;
 const pointerTo = name => name.replaceAll("~", "~0").replaceAll("/", "~1");
@@ -62,7 +63,7 @@ const membersOf = ({ properties, propertyNames, additionalProperties }) => prope
 function field(schema, options) {
   const type = schema.enum ? "enum" : typeOf(schema) === "object" && !membersOf(schema) ? "other" : typeOf(schema);
   const make = fields[type] ?? fields.other;
-  return make(schema, { ...options, label: schema.title ?? options.label });
+  return make(schema, { ...options, label: schema.title ?? options.label, initial: options.initial ?? schema.default });
 }
 
 function labelled(input, read, { description }, { label, pointer, isRequired }, style = "") {
@@ -92,22 +93,23 @@ const fields = {
     return labelled(input, () => input.value === "" ? undefined : numberFrom(input.value), schema, options);
   },
   boolean(schema, options) {
-    let isSet = options.isRequired;
-    const input = h("input", { type: "checkbox", onchange: () => { isSet = true; } });
+    let isSet = options.isRequired || options.initial !== undefined;
+    const input = h("input", { type: "checkbox", checked: options.initial === true, onchange: () => { isSet = true; } });
     return labelled(input, () => isSet ? input.checked : undefined, schema, options, ".check");
   },
   enum(schema, options) {
     const title = (value) => schema.oneOf?.find(({ const: choice }) => choice === value)?.title
       ?? (typeof value === "string" ? words(value) : plain(value));
-    const choices = schema.enum.map((value, index) => h("option", { value: index }, title(value)));
+    const choices = schema.enum.map((value, index) =>
+      h("option", { value: index, selected: value === options.initial }, title(value)));
     const input = h("select", {}, !options.isRequired && h("option", { value: "" }, "None"), choices);
     return labelled(input, () => input.value === "" ? undefined : schema.enum[input.value], schema, options);
   },
   object(schema, options) {
-    const { pointer, isRequired, example } = options, required = new Set(isRequired ? schema.required : []);
+    const { pointer, isRequired, initial, example } = options, required = new Set(isRequired ? schema.required : []);
     const members = Object.entries(membersOf(schema)).map(([name, inner]) => [name, field(inner, {
       label: words(name), pointer: `${pointer}/${pointerTo(name)}`, isRequired: required.has(name),
-      example: example?.[name] })]);
+      initial: initial?.[name], example: example?.[name] })]);
     const read = () => {
       const values = members.map(([name, member]) => [name, member.read()]).filter(([, value]) => value !== undefined);
       return values.length || isRequired ? Object.fromEntries(values) : undefined;
@@ -115,7 +117,7 @@ const fields = {
     return { read, element: group(options, members.map(([, member]) => member.element)) };
   },
   array(schema, options) {
-    const { label = "Item", pointer, isRequired, example } = options, items = h(".items");
+    const { label = "Item", pointer, isRequired, initial, example } = options, items = h(".items");
     let rows = [];
     const number = () => rows.forEach(({ row, item }, index) => {
       item.element.dataset.pointer = `${pointer}/${index}`;
@@ -123,7 +125,7 @@ const fields = {
     });
     const add = () => {
       const index = rows.length, item = field(schema.items ?? {}, { label: `${label} ${index + 1}`,
-        pointer: `${pointer}/${index}`, isRequired: true, example: example?.[index] });
+        pointer: `${pointer}/${index}`, isRequired: true, initial: initial?.[index], example: example?.[index] });
       const remove = () => { rows = rows.filter(other => other.row !== row); row.remove(); number(); };
       const row = h(".item", {}, item.element, h("button.plain", { type: "button", onclick: remove }, "Remove"));
       rows.push({ row, item });
@@ -131,14 +133,15 @@ const fields = {
       number();
       return row.querySelector("input, select, textarea");
     };
-    if (isRequired) add();
+    for (const _ of initial ?? (isRequired ? [0] : [])) add();
     return { element: group(options, items, h("button.plain", { type: "button", onclick: () => add()?.focus() },
       "Add")),
       read: () => rows.length || isRequired ? rows.map(({ item }) => item.read() ?? null) : undefined };
   },
   /** Anything else is typed as JSON. */
   other(schema, options) {
-    const input = h("textarea", { placeholder: hint(stringify(options.example)) });
+    const input = h("textarea", { placeholder: hint(stringify(options.example)),
+      value: options.initial === undefined ? "" : stringify(options.initial) });
     const nothing = options.isRequired && typeOf(schema) === "object" ? {} : undefined;
     const read = () => { try { return parse(input.value); } catch { return input.value || nothing; } };
     return labelled(input, read, schema, options);

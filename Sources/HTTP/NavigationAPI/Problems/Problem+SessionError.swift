@@ -118,6 +118,7 @@ extension Problem {
                 409, "answer-forgotten", "The answer is not kept any more",
                 "The request with this key was carried out before; it is not carried out again.")
             self.state = state
+            self.app = state?.identity.app
             self.locale = state?.navigation.client.locale
             if let state { self.headers.append("ETag", state.entityTag) }
         case .damaged(let reason):
@@ -208,7 +209,11 @@ extension Problem {
                 422, "unknown-signal", "Unknown signal", "GET /v1/apps/{app} lists the signals that the app accepts.",
                 pointer: "/type")
         case .invalidEvent(let event):
-            let first = event.faults.first.map { "The value at \($0.pointer) \($0.reason)." } ?? ""
+            let first =
+                event.faults.first.map { fault in
+                    let place = "The value at \(fault.pointer)"
+                    return fault.code == .refused ? "\(place) is refused by the app." : "\(place) \(fault.reason)."
+                } ?? ""
             let others = event.faults.count > 1 ? " “errors” lists \(event.faults.count) faults." : ""
             self.init(
                 422, "invalid-event", "The event does not fit", first + others, pointer: event.faults.first?.pointer)

@@ -83,10 +83,11 @@ struct Problem: Error {
         return response
     }
 
-    /// The languages of what users read in it: of `detail`, then of the faults.
+    /// The languages of what users read in it: of `detail`, then of the faults. Nobody knows that of an app's own words.
     private var languages: [String] {
         guard let translation = self.translation else { return ["en"] }
-        let phrases = [phrase(of: translation)] + self.errors.map { Phrase.fault($0.code, bound: $0.bound) }
+        let faults = self.errors.filter { $0.code != .refused }
+        let phrases = [phrase(of: translation)] + faults.map { Phrase.fault($0.code, bound: $0.bound) }
         return phrases.reduce(into: []) { languages, phrase in
             let language = translation.text(phrase)?.language ?? "en"
             if !languages.contains(language) { languages.append(language) }
@@ -150,10 +151,11 @@ extension PayloadFault {
 
 extension JSONWriter {
     fileprivate mutating func fault(_ fault: PayloadFault, _ translation: Translation?) {
-        let translated = translation?.text(.fault(fault.code, bound: fault.bound))?.text
+        let words =
+            fault.code == .refused ? fault.reason : translation?.text(.fault(fault.code, bound: fault.bound))?.text
         member("pointer", fault.pointer)
         member("code", fault.code.rawValue)
-        member("detail", translated ?? "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
+        member("detail", words ?? "\(fault.reason.prefix(1).uppercased())\(fault.reason.dropFirst()).")
     }
 }
 

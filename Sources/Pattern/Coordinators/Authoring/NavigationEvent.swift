@@ -261,6 +261,21 @@ public final class EventShape: Sendable {
 
     func has(_ field: Field) -> Bool { field.exists(in: bareSchema) }
 
+    /// Of values that the coordinator refuses.
+    func refusal(_ error: FieldError, by coordinator: String) -> NavigationError {
+        if let unknown = error.faults.first(where: { !has(Field($0.field)) }) {
+            return .impossibleRequest(
+                coordinator: coordinator, request: "FieldError(\(unknown.field))", reason: "“\(name)” has no such field"
+            )
+        }
+        return .invalidEvent(
+            .init(
+                error.faults.map { fault in
+                    let path = fault.field.isEmpty ? ["payload"] : ["payload", fault.field]
+                    return PayloadFault(path: path, reason: fault.reason, code: .refused)
+                }))
+    }
+
     /// The example's payload with other fields than the event's own.
     func payload(with fields: [Field]) -> JSON? {
         payload?.withDays(fields.filter { $0.isDay(in: bareSchema) }.map(\.name))
@@ -268,6 +283,18 @@ public final class EventShape: Sendable {
 
     /// The schema of the payload with other fields than the event's own.
     func schema(with fields: [Field]) -> JSON? { bareSchema.map { Field.describe(fields, in: $0) } }
+
+    /// The schema of the payload that a form is drawn from.
+    ///
+    /// - Parameters:
+    ///   - fields: those of the coordinator's `fields(of:in:)`; `nil` for the event's own.
+    ///   - values: what the form shows at first, see `Control.values`.
+    func schema(with fields: [Field]?, showing values: JSON?) -> JSON? {
+        let schema = fields.map(self.schema) ?? self.schema
+        guard let values else { return schema }
+        let days = fields.map { $0.filter { $0.isDay(in: bareSchema) }.map(\.name) } ?? self.days
+        return schema?.withDefaults(values.withDays(days))
+    }
 }
 
 extension JSON {
@@ -339,6 +366,9 @@ public struct Field: Sendable, Equatable {
     public let name: String
     /// `nil` for the words of the name.
     public let title: String?
+    /// What the form shows at first, in the form of the payload; `nil` if the field is empty then. It is for
+    /// `Coordinator.fields(of:in:)`, which knows the coordinator; see also `Control.init(_:role:form:)`.
+    public private(set) var value: JSON?
     public let format: Format?
     /// In Unicode scalars.
     public let minLength: Int?
@@ -363,11 +393,12 @@ public struct Field: Sendable, Equatable {
 
     /// A field of a payload with several fields, or with one that has a label.
     public init(
-        _ name: String, _ title: String? = nil, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil,
-        minimum: JSON? = nil, maximum: JSON? = nil, choices: [Choice]? = nil
+        _ name: String, _ title: String? = nil, value: JSON? = nil, format: Format? = nil, minLength: Int? = nil,
+        maxLength: Int? = nil, minimum: JSON? = nil, maximum: JSON? = nil, choices: [Choice]? = nil
     ) {
         self.name = name
         self.title = title
+        self.value = value
         self.format = format
         self.minLength = minLength
         self.maxLength = maxLength
@@ -378,18 +409,54 @@ public struct Field: Sendable, Equatable {
 
     /// The payload itself, if it is a single value without a label.
     public init(
-        title: String, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil, minimum: JSON? = nil,
-        maximum: JSON? = nil, choices: [Choice]? = nil
+        title: String, value: JSON? = nil, format: Format? = nil, minLength: Int? = nil, maxLength: Int? = nil,
+        minimum: JSON? = nil, maximum: JSON? = nil, choices: [Choice]? = nil
     ) {
         self.init(
-            "", title, format: format, minLength: minLength, maxLength: maxLength, minimum: minimum, maximum: maximum,
-            choices: choices)
+            "", title, value: value, format: format, minLength: minLength, maxLength: maxLength, minimum: minimum,
+            maximum: maximum, choices: choices)
+    }
+}
+
+/// `handle` throws this to refuse values of its event that fit their types and bounds, such as an address to which nobody
+/// delivers. What it has changed until then is dropped, and the client gets 422 `invalid-event` with the words at their
+/// fields, as for a bound.
+///
+/// ```swift
+/// guard zones.contains(city) else { throw FieldError("city", "We do not deliver there yet.") }
+/// ```
+public struct FieldError: Error, Equatable {
+    /// A field, as the label of its associated value, and what is wrong with it.
+    struct Fault: Equatable {
+        let field: String
+        let reason: String
+    }
+
+    let faults: [Fault]
+
+    /// - Parameters:
+    ///   - field: the label of the associated value; empty for a single value without a label.
+    ///   - reason: a sentence for the user, in the client's language.
+    public init(_ field: String, _ reason: String) {
+        self.init([field: reason])
+    }
+
+    /// Refuses several values at once: a sentence for each field.
+    public init(_ reasons: KeyValuePairs<String, String>) {
+        faults = reasons.map { Fault(field: $0.key, reason: $0.value) }
     }
 }
 
 extension Field {
     /// Whether a payload that can be decoded may violate the field's bounds.
     var isConstraint: Bool { minLength ?? maxLength != nil || minimum ?? maximum != nil || choices != nil }
+
+    /// The field as it is in every session.
+    var withoutValue: Field {
+        var field = self
+        field.value = nil
+        return field
+    }
 
     /// Whether the field is a time of which only the day is meant.
     func isDay(in schema: JSON?) -> Bool {
@@ -443,6 +510,9 @@ extension Field {
     private func describe(_ schema: JSON) -> JSON {
         guard var object = schema.object else { return schema }
         if let title { object["title"] = .string(title) }
+        if let value, object["writeOnly"] != true {
+            object["default"] = format == .date ? value.string.map { .string(String($0.prefix(10))) } : value
+        }
         if let alternatives = object["anyOf"]?.array {
             object["anyOf"] = .array(alternatives.map { $0["type"] == "null" ? $0 : constrain($0) })
             return .object(object)
@@ -500,6 +570,18 @@ extension JSON {
             payload[name] = time
         }
         return payload
+    }
+
+    /// The schema of a payload with values as `default`s of its fields.
+    fileprivate func withDefaults(_ values: JSON) -> JSON {
+        guard var schema = object else { return self }
+        guard var properties = schema["properties"]?.object else {
+            schema["default"] = values
+            return .object(schema)
+        }
+        for member in values.object?.members ?? [] { properties[member.name]?["default"] = member.value }
+        schema["properties"] = .object(properties)
+        return .object(schema)
     }
 
     /// Whether a part of a schema is that of a `Secret`.

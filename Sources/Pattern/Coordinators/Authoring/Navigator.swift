@@ -29,6 +29,8 @@ public struct Navigator: Sendable {
     private let home: Int
     private let mainStack: ScreenStack
     private let presented: [PresentedFlow]
+    /// All living coordinators, as long as the function runs.
+    private var living: [LivingCoordinator]
     private let dependencies: ResolvedDependencies
     let origin: any TransitionOrigin
 
@@ -46,9 +48,9 @@ public struct Navigator: Sendable {
         self.pending = state.pending.isEmpty ? [] : state.pending.filter { $0.coordinator == coordinator.id }
         self.coordinator = coordinator.id
         self.home = coordinator.home
-        // Not the whole state: the engine is about to change the state's coordinators, which would then be copied.
         self.mainStack = state.stack
         self.presented = state.presented
+        self.living = state.coordinators
         self.dependencies = dependencies
         self.origin = origin
     }
@@ -57,6 +59,20 @@ public struct Navigator: Sendable {
     /// no memory.
     mutating func record(_ request: consuming any Request) {
         if requests.count <= TransitionRun.stepLimit { requests.append(request) }
+    }
+
+    /// Call when the function has returned: the engine is about to change the coordinators, which would then be copied.
+    mutating func forgetCoordinators() { living = [] }
+
+    /// Whether there is an ancestor that is of the given type, or conforms to the given protocol: whether `tell` reaches
+    /// one. The value is from before the coordinator's function was called.
+    public func hasAncestor<Ancestor>(_ type: Ancestor.Type) -> Bool {
+        var id = living.first { $0.id == coordinator }?.parent
+        while let ancestor = living.first(where: { $0.id == id }) {
+            if ancestor.coordinator is Ancestor { return true }
+            id = ancestor.parent
+        }
+        return false
     }
 
     /// The id of the selected tab on this coordinator's own screen with tabs, even if other screens cover it. If there

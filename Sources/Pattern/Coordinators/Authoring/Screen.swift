@@ -72,31 +72,35 @@ public struct Screen: Sendable, Equatable {
     /// Screen("cart", title: "Cart", events: [Event.checkout, .empty])
     /// ```
     ///
-    /// - Parameter events: for a case with a payload, only the name counts: the user enters the payload in a form, see
-    ///   `Control.init(_:role:form:)`. `["select"]` is the shorter way to name it.
+    /// - Parameter events: for a case with a payload, only the name counts: the user enters the payload in a form. For a form
+    ///   that shows values at first, see `Control.init(_:role:form:)`. `["select"]` is the shorter way to name it.
     public init<Event: NavigationEvent>(
         _ name: String, title: String? = nil, params: JSONObject = [:], events: [Event], rows: [Row] = [],
         back: BackRule = .allowed, link: LinkPattern? = nil, hidesNavigationBar: Bool = false,
         hasContent: Bool = false, roles: [DeviceRole] = []
     ) {
+        let controls = events.map { Control(sends: EncodedEvent($0)?.name ?? "") }
         self.init(
-            name, title: title, params: params, events: events.map { Control(form: $0) }, rows: rows, back: back,
-            link: link, hidesNavigationBar: hidesNavigationBar, hasContent: hasContent, roles: roles)
+            name, title: title, params: params, events: controls, rows: rows, back: back, link: link,
+            hidesNavigationBar: hidesNavigationBar, hasContent: hasContent, roles: roles)
     }
 
     /// The titles of the controls without a payload that do not use their event's own title, by the event's name.
-    var eventTitles: JSONObject? { controlValues { $0.title } }
+    var eventTitles: JSONObject? { members { $0.title.map(JSON.string) } }
 
     /// The roles of the controls without a payload that have one, by the event's name.
-    var eventRoles: JSONObject? { controlValues { $0.role?.rawValue } }
+    var eventRoles: JSONObject? { members { ($0.role?.rawValue).map(JSON.string) } }
 
-    private func controlValues(_ value: (Control) -> String?) -> JSONObject? {
+    /// What the forms show at first, by the event's name.
+    var eventValues: JSONObject? { members(\.values) }
+
+    private func members(_ value: (Control) -> JSON?) -> JSONObject? {
         guard let events, events.contains(where: { $0.payload == nil && value($0) != nil }) else { return nil }
-        var values = JSONObject()
-        for control in events where control.payload == nil && values[control.event] == nil {
-            if let value = value(control) { values[control.event] = .string(value) }
+        var members = JSONObject()
+        for control in events where control.payload == nil && members[control.event] == nil {
+            if let value = value(control) { members[control.event] = value }
         }
-        return values
+        return members
     }
 }
 
@@ -233,7 +237,12 @@ public struct Control: Sendable {
     /// What is sent with it; `nil` if the event has no payload, or if the user enters it.
     public internal(set) var payload: JSON? {
         get { load?.payload }
-        set { load = Load(payload: newValue, isEnabled: isEnabled) }
+        set { load = Load(payload: newValue, isEnabled: isEnabled, values: values) }
+    }
+    /// What the form shows at first, in the form of the payload; `nil` if it is empty then, or if there is no form.
+    public internal(set) var values: JSON? {
+        get { load?.values }
+        set { load = Load(payload: payload, isEnabled: isEnabled, values: newValue) }
     }
     /// The button's title on this screen; `nil` for the event's own title.
     public let title: String?
@@ -242,7 +251,7 @@ public struct Control: Sendable {
     /// Whether `Coordinator.isEnabled` allows the event with this payload. The engine assigns it after each `render`.
     package var isEnabled: Bool {
         get { load?.isEnabled ?? true }
-        set { if newValue != isEnabled { load = Load(payload: payload, isEnabled: newValue) } }
+        set { if newValue != isEnabled { load = Load(payload: payload, isEnabled: newValue, values: values) } }
     }
     private var load: Load?
     /// Whether the control was made with a value of the event, and not by its name alone.
@@ -271,9 +280,16 @@ public struct Control: Sendable {
 
     /// A control that sends an event with a payload which the user enters in a form.
     ///
-    /// - Parameter event: only its name counts.
+    /// ```swift
+    /// Control("Save", form: Event.save(street: street, city: city))
+    /// ```
+    ///
+    /// - Parameter event: its values are what the form shows at first, but for empty texts and secrets. They are part of the
+    ///   session's state and sent to clients.
     public init(_ title: String? = nil, role: Role? = nil, form event: some NavigationEvent) {
-        self.init(title, role: role, sends: EncodedEvent(event)?.name ?? "")
+        let event = EncodedEvent(event)
+        self.init(title, role: role, sends: event?.name ?? "")
+        if let values = event?.payload?.withoutEmptyTexts { self.values = values }
     }
 
     /// A control that sends the event of that name; if it has a payload, with what the user enters in a form. Whether
@@ -287,17 +303,19 @@ public struct Control: Sendable {
         self.title = title
         self.role = role
         self.event = event
-        self.load = payload.map { Load(payload: $0, isEnabled: true) }
+        self.load = payload.map { Load(payload: $0, isEnabled: true, values: nil) }
     }
 
     /// What most controls do not have. An object, because a copy of `nil` costs nothing.
     private final class Load: Sendable {
         let payload: JSON?
         let isEnabled: Bool
+        let values: JSON?
 
-        init(payload: JSON?, isEnabled: Bool) {
+        init(payload: JSON?, isEnabled: Bool, values: JSON?) {
             self.payload = payload
             self.isEnabled = isEnabled
+            self.values = values
         }
     }
 }
@@ -306,7 +324,16 @@ extension Control: Equatable {
     /// Controls are equal if they are drawn alike and send the same.
     public static func == (left: Control, right: Control) -> Bool {
         left.event == right.event && left.payload == right.payload && left.title == right.title
-            && left.role == right.role && left.isEnabled == right.isEnabled
+            && left.role == right.role && left.isEnabled == right.isEnabled && left.values == right.values
+    }
+}
+
+extension JSON {
+    /// A payload without members that are empty texts, or `null`; `nil` if nothing is left.
+    fileprivate var withoutEmptyTexts: JSON? {
+        guard let object else { return self == "" || self == .null ? nil : self }
+        let members = object.members.filter { $0.value != "" && $0.value != .null }
+        return members.isEmpty ? nil : .object(JSONObject(members.map { ($0.name, $0.value) }))
     }
 }
 
@@ -372,6 +399,16 @@ extension Screen {
         guard var events else { return }
         for index in events.indices where events[index].hasValue && events[index].payload == nil {
             if let payload = emptyPayload(events[index].event) { events[index].payload = payload }
+        }
+        self.events = events
+    }
+
+    /// Removes the secrets from what forms show at first.
+    mutating func hideSecretValues(_ shape: (_ event: String) -> EventShape?) {
+        guard var events, events.contains(where: { $0.values != nil }) else { return }
+        for index in events.indices {
+            guard let values = events[index].values, let shape = shape(events[index].event) else { continue }
+            if shape.holdsSecret { events[index].values = shape.withoutSecrets(values).withoutEmptyTexts }
         }
         self.events = events
     }

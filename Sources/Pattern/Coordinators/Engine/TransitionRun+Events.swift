@@ -169,7 +169,7 @@ extension TransitionRun {
             return try fail(with: error, thrownBy: call, of: living)
         }
         if isSelected { agenda.append(.selectTab(tab, ofScreen: key, by: living.id)) }
-        try accept(delegate, navigator, at: index)
+        try accept(delegate, &navigator, at: index)
     }
 
     /// Selects a tab that the delegate has not refused, unless a coordinator objects to leaving the visible screen.

@@ -46,7 +46,7 @@ extension TransitionRun {
             linkProgress = .settled
         case .passedOn: agenda.append(.passOn(link, from: living.id))
         }
-        try accept(coordinator, navigator, at: index)
+        try accept(coordinator, &navigator, at: index)
     }
 
     /// Offers a link to the children of a coordinator, first to the one to which the visible screen belongs, itself or

@@ -322,7 +322,7 @@ extension TransitionRun {
         guard let heir = heirs.first.flatMap({ state[$0] }) else { return }
         guard let message = request as? Tell else { return try perform(request, by: heir) }
         performed = (message, heir)
-        try message.perform(in: &self, toOneOf: heirs[...])
+        message.perform(in: &self, toOneOf: heirs[...])
     }
 }
 

@@ -270,7 +270,7 @@ public struct TransitionRun: Sendable {
         } catch {
             return try fail(with: error, thrownBy: call, of: living)
         }
-        try accept(coordinator, navigator, at: index)
+        try accept(coordinator, &navigator, at: index)
     }
 
     /// Makes a call in the wrapper, on a thread that the observer allows.
@@ -318,8 +318,9 @@ public struct TransitionRun: Sendable {
 
     /// Keeps the changes of a coordinator's function, and puts its requests on the agenda.
     mutating func accept(
-        _ coordinator: any Coordinator, _ navigator: Navigator, at index: Int
+        _ coordinator: any Coordinator, _ navigator: inout Navigator, at index: Int
     ) throws(NavigationError) {
+        navigator.forgetCoordinators()
         let living = state.coordinators[index]
         let (defaults, shared) = (state.defaults, state.shared)
         state.defaults = navigator.defaults
@@ -419,6 +420,9 @@ extension TransitionRun.Call {
             case .receiveSignal(let signal): if let refusal = signal.refusal(unfit.cause) { return refusal }
             default: break
             }
+        }
+        if case .handle(let shape, _) = self, let error = error as? FieldError {
+            return shape.refusal(error, by: coordinator.name)
         }
         if case .receiveSignal = self, error is SignalNotAccepted { return .signalNotAccepted }
         if case .childDidDeliver(let value, let child) = self, error is UnexpectedDelivery {

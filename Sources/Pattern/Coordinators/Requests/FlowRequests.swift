@@ -20,7 +20,8 @@ extension Navigator {
     }
 
     /// Dismisses the presented flow that this coordinator runs in, and all flows above it. The parent of the presented
-    /// coordinator gets `childWasDismissed`; to end with a result, call `finish` instead.
+    /// coordinator gets `childWasDismissed`; to end with a result, call `finish` instead. Nothing happens if it is not in
+    /// one.
     public mutating func dismiss() {
         record(Dismiss())
     }
@@ -74,9 +75,8 @@ private struct Present: Request {
 private struct Dismiss: Request {
     var name: String { "dismiss()" }
 
-    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
-        guard let own = run.state.flow(ofStack: coordinator.home) else { throw run.impossible("it is not presented") }
-        run.dismissFlows(from: own)
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
+        if let own = run.state.flow(ofStack: coordinator.home) { run.dismissFlows(from: own) }
     }
 }
 

@@ -25,7 +25,8 @@ extension Navigator {
         record(Deliver(value: value))
     }
 
-    /// Sends a message to the nearest ancestor that is of the given type, or conforms to the given protocol.
+    /// Sends a message to the nearest ancestor that is of the given type, or conforms to the given protocol. Nothing happens
+    /// if there is none, as with a delegate that is `nil` in UIKit; see `hasAncestor`.
     ///
     /// ```swift
     /// navigator.tell(AppCoordinator.self) { parent, navigator in parent.didLogIn(&navigator) }
@@ -83,15 +84,14 @@ struct Tell: Request {
     var name: String { "tell(\(message.name))" }
     var outlivesCoordinator: Bool { true }
 
-    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
-        try perform(in: &run, toOneOf: run.state.lineage(of: coordinator.id).dropFirst())
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
+        perform(in: &run, toOneOf: run.state.lineage(of: coordinator.id).dropFirst())
     }
 
     /// - Parameter ancestors: the ids of the coordinators that may get the message, the nearest first.
-    func perform(in run: inout TransitionRun, toOneOf ancestors: ArraySlice<Int>) throws(NavigationError) {
+    func perform(in run: inout TransitionRun, toOneOf ancestors: ArraySlice<Int>) {
         let recipient = ancestors.first { run.state[$0].map { message.isUnderstood($0.coordinator) } ?? false }
-        guard let recipient else { throw run.impossible("no coordinator further up understands it") }
-        run.agenda.append(.call(.receive(message), recipient))
+        if let recipient { run.agenda.append(.call(.receive(message), recipient)) }
     }
 }
 

@@ -346,6 +346,7 @@ extension Control {
         guard let name = aliases[event] else { return self }
         var renamed = Control(title, role, name, payload)
         renamed.isEnabled = isEnabled
+        renamed.values = values
         return renamed
     }
 }

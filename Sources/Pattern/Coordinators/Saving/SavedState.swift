@@ -157,6 +157,7 @@ extension Screen: JSONReadable {
         let buttons: [Control] = try json.member(ifAny: "buttons") ?? []
         let titles: JSONObject? = try json.member(ifAny: "eventTitles")
         let roles: JSONObject? = try json.member(ifAny: "eventRoles")
+        let values: JSONObject? = try json.member(ifAny: "eventValues")
         self.init(
             try json.member("name"), title: try json.member(ifAny: "title"),
             params: try json.member(ifAny: "params") ?? [:],
@@ -169,7 +170,9 @@ extension Screen: JSONReadable {
                 }
                 let event = try String(json: event)
                 let role = roles?[event]?.string.flatMap { Control.Role(rawValue: $0) }
-                return Control(titles?[event]?.string, role: role, sends: event)
+                var control = Control(titles?[event]?.string, role: role, sends: event)
+                if let shown = values?[event] { control.values = shown }
+                return control
             }, rows: try json.member(ifAny: "rows") ?? [],
             back: try json.member(ifAny: "back") ?? .allowed, link: link.map { LinkPattern($0) },
             hidesNavigationBar: try json.member(ifAny: "hidesNavigationBar") ?? false,

@@ -110,7 +110,9 @@ private struct OfferedEvent {
     init(_ event: EventShape, by recipient: LivingCoordinator, in context: NavigationContext) {
         let type = recipient.type
         title = type.title(recipient.coordinator, event.number, context)
-        schema = type.fields.flatMap { event.schema(with: $0(recipient.coordinator, event.number, context)) }
+        schema = type.fields.flatMap { fields in
+            event.schema(with: fields(recipient.coordinator, event.number, context).map(\.withoutValue))
+        }
     }
 }
 

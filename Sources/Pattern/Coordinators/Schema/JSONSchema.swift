@@ -177,13 +177,16 @@ public struct PayloadFault: Equatable, Sendable {
         /// The value is none of those that are allowed.
         case `enum`
         case minimum, maximum, minLength, maxLength
+        /// The coordinator refuses the value, see `FieldError`.
+        case refused
         /// Anything else.
         case invalid
     }
 
     /// The members that lead to the fault, starting at the posted event: `["payload", "email"]`.
     public let path: [String]
-    /// What was expected there. Contains nothing that was posted.
+    /// What was expected there. Contains nothing that was posted. Of a value that the coordinator refuses: its words for the
+    /// user.
     public let reason: String
     public let code: Code
     /// The bound that a length or a number violates.

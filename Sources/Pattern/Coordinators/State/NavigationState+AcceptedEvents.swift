@@ -282,7 +282,7 @@ extension NavigationState {
         var (schema, example): (JSON?, JSON?) = (nil, nil)
         if payload == nil {
             let fields = type.fields?(coordinator.coordinator, event.number, context)
-            schema = fields.map(event.schema) ?? event.schema
+            schema = event.schema(with: fields, showing: named?.values)
             example = fields.map(event.payload(with:)) ?? event.payload
         }
         return AcceptedControl(

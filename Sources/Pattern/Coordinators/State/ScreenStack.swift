@@ -57,6 +57,7 @@ public final class PlacedScreen: Sendable {
         let path = screen.link?.path(screen.params)
         writer.member("link", ifAny: path)
         writer.member("eventTitles", ifAny: screen.eventTitles)
+        writer.member("eventValues", ifAny: screen.eventValues)
         let carries = screen.hasCarryingControls
         if carries { writer.carryingControls(of: screen) }
         writer.member("hidesNavigationBar", ifAny: screen.hidesNavigationBar ? true : nil)

@@ -11,6 +11,8 @@ extension Shop {
         /// What is typed into the address form and not sent yet.
         private var draft = ""
         private var address: Address?
+        /// Where no courier goes.
+        private static let unreachable: Set<String> = ["Atlantis"]
 
         struct Order: Codable, Equatable {
             let items: [Int]
@@ -75,6 +77,16 @@ extension Shop {
             navigator.push(Screen("address", title: "Address", events: events, rows: rows))
         }
 
+        /// Who goes back to the address finds it as it was sent.
+        func fields(of event: Event, in context: NavigationContext) -> [Field] {
+            guard case .submitAddress = event, let address else { return event.fields }
+            return [
+                Field("street", value: .string(address.street), minLength: 1),
+                Field("city", value: .string(address.city), minLength: 1),
+                Field("note", "Note for the courier", value: address.note.map(JSON.string)),
+            ]
+        }
+
         func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {
             try await Good.bill(for: items, in: context)
         }
@@ -83,6 +95,9 @@ extension Shop {
             switch event {
             case .type(let text): draft = text
             case .submitAddress(let address):
+                if CheckoutCoordinator.unreachable.contains(address.city) {
+                    throw FieldError("city", "We do not deliver to \(address.city).")
+                }
                 draft = ""
                 self.address = address
                 navigator.push(

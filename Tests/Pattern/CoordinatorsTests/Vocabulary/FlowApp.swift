@@ -148,7 +148,10 @@ extension Flow {
         case .invalidateContent: navigator.invalidateContent(of: "content")
         case .tellChildren: navigator.tellChildren((any FlowDelegate).self) { $0.flowWasTouched(&$1) }
         case .dismissAlerts: navigator.dismissAlerts()
-        case .tellStranger: navigator.tell((any StrangerDelegate).self) { _, _ in }
+        case .tellStranger:
+            navigator.tell((any StrangerDelegate).self) { _, _ in }
+            let isStrange = navigator.hasAncestor((any StrangerDelegate).self)
+            told.append("delegate: \(navigator.hasAncestor((any FlowDelegate).self)), stranger: \(isStrange)")
         case .alert(let ids):
             navigator.alert(Alert("Alert", buttons: ids.map { $0 == "cancel" ? .cancel : AlertButton($0, title: $0) }))
         case .keep(let text): navigator.defaults["text"] = .string(text)

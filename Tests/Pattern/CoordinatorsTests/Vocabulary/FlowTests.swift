@@ -144,14 +144,17 @@ import Testing
         #expect(app.visible == "touched")
     }
 
-    @Test func `a message that no ancestor implements is refused, and changes nothing`() async throws {
+    @Test func `a message that no ancestor implements is heard by nobody, and its sender can know that`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
+        try await app.b(.start("c"))
 
-        await app.expectRefusal(
-            .impossibleRequest(
-                coordinator: "b", request: "tell(StrangerDelegate)", reason: "no coordinator further up understands it")
-        ) { try await $0.b(.push("x"), .tellStranger) }
+        try await app.c(.tellStranger, .push("x"))
+        try await app.a(.tellStranger)
+
+        #expect(app.stack == "a, b, c, x")
+        #expect(app.told(CCoordinator.self) == ["delegate: true, stranger: false"])
+        #expect(app.told(ACoordinator.self) == ["delegate: false, stranger: false"])
     }
 
     @Test func `an alert covers everything`() async throws {

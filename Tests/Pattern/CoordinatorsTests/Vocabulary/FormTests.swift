@@ -44,7 +44,111 @@ private struct FormCoordinator: Coordinator {
     func handle(_ event: Event, _ navigator: inout Navigator) {}
 }
 
+/// A profile: its form comes back filled.
+private struct ProfileCoordinator: Coordinator {
+    enum Event: NavigationEvent {
+        case save(name: String, born: Date, years: Int, pin: Secret)
+        case rename(String)
+        case greet(name: String, times: Int)
+        static let examples: [Event] = [
+            .save(name: "Ann", born: Date(timeIntervalSince1970: 0), years: 1, pin: "1"), .rename("Ann"),
+            .greet(name: "Ann", times: 1),
+        ]
+        var fields: [Field] { if case .save = self { [Field("born", format: .date)] } else { [] } }
+    }
+
+    var name = ""
+    var saved = 0
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("profile")) }
+
+    func render(_ screen: inout Screen, in context: NavigationContext) {
+        let born = Date(timeIntervalSince1970: 631_152_000)
+        screen.events = [
+            Control(form: Event.save(name: name, born: born, years: 36, pin: "7")), Control(form: Event.rename(name)),
+            "greet",
+        ]
+    }
+
+    func fields(of event: Event, in context: NavigationContext) -> [Field] {
+        guard case .greet = event, !name.isEmpty else { return event.fields }
+        return [Field("name", value: .string(name)), Field("times", value: 2)]
+    }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) throws {
+        saved += 1
+        switch event {
+        case .save("Nobody", _, let years, _) where years > 99:
+            throw FieldError(["name": "Who is that?", "years": "Nobody is that old."])
+        case .save(let new, _, _, _):
+            if new == "Typo" { throw FieldError("nmae", "The author has misspelt it.") }
+            name = new
+        case .rename(let new):
+            guard new != "Nobody" else { throw FieldError("", "Who is that?") }
+            name = new
+        case .greet: break
+        }
+    }
+}
+
 @Suite struct FormTests {
+    private static let profiles = App("profiles", root: { ProfileCoordinator() })
+
+    private static func defaults(of event: String, _ tester: CoordinatorTester) -> JSON? {
+        let schema = tester.state.controls.first { $0.type == event }?.schema
+        guard let properties = schema?["properties"]?.object else { return schema?["default"] }
+        return .object(
+            JSONObject(properties.members.compactMap { field in field.value["default"].map { (field.name, $0) } }))
+    }
+
+    @Test func `a form shows the values of its control, but for empty texts and secrets`() async throws {
+        var tester = try await CoordinatorTester(FormTests.profiles)
+        #expect(FormTests.defaults(of: "save", tester) == ["born": "1990-01-01", "years": 36])
+        #expect(FormTests.defaults(of: "rename", tester) == nil)
+
+        try await tester.send("rename", "Ann")
+
+        #expect(FormTests.defaults(of: "save", tester) == ["name": "Ann", "born": "1990-01-01", "years": 36])
+        #expect(FormTests.defaults(of: "rename", tester) == "Ann")
+        #expect(try tester.restored().visible?.screen == tester.state.visible?.screen)
+        let encoded = try #require(tester.state.visible?.encodedMembers)
+        #expect(!String(decoding: encoded, as: UTF8.self).contains("pin"))
+    }
+
+    @Test func `a form shows what the coordinator's fields have as values`() async throws {
+        var tester = try await CoordinatorTester(FormTests.profiles)
+        #expect(FormTests.defaults(of: "greet", tester) == [:])
+
+        try await tester.send("rename", "Ann")
+
+        #expect(FormTests.defaults(of: "greet", tester) == ["name": "Ann", "times": 2])
+    }
+
+    @Test func `a handler refuses values of fields, each with its words`() async throws {
+        var tester = try await CoordinatorTester(FormTests.profiles)
+        let nobody: JSON = ["name": "Nobody", "born": "1990-01-01", "years": 100, "pin": "1"]
+
+        await tester.expectRefusal(
+            .invalidEvent(
+                .init([
+                    PayloadFault(path: ["payload", "name"], reason: "Who is that?", code: .refused),
+                    PayloadFault(path: ["payload", "years"], reason: "Nobody is that old.", code: .refused),
+                ]))
+        ) { try await $0.send("save", nobody) }
+        await tester.expectRefusal(
+            .invalidEvent(.init(path: ["payload"], reason: "Who is that?", code: .refused))
+        ) { try await $0.send("rename", "Nobody") }
+    }
+
+    @Test func `a refused field that the event does not have is a mistake of the app`() async throws {
+        var tester = try await CoordinatorTester(FormTests.profiles)
+
+        await tester.expectRefusal(
+            .impossibleRequest(
+                coordinator: "profile", request: "FieldError(nmae)", reason: "“save” has no such field")
+        ) { try await $0.send("save", ["name": "Typo", "born": "1990-01-01", "years": 1, "pin": "1"]) }
+    }
+
     private static let app = App("form", root: { FormCoordinator() })
 
     private func faults(_ type: String, _ payload: JSON?) async throws -> [PayloadFault] {

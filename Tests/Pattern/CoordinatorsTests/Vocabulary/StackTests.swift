@@ -133,6 +133,16 @@ import Testing
         #expect(app.state.screens.map { $0.screen.params["value"] } == [nil, 1, 2, 1])
     }
 
+    @Test func `what is not presented is not dismissed`() async throws {
+        var app = try await CoordinatorTester(FlowApp.app)
+        try await app.a(.start("b"))
+
+        try await app.b(.dismiss, .push("x"))
+
+        #expect(app.stack == "a, b, x")
+        #expect(app.transition.dismissed == [])
+    }
+
     @Test func `an impossible request is reported with its coordinator and its name`() async throws {
         var app = try await CoordinatorTester(FlowApp.app)
         try await app.a(.start("b"))
@@ -143,7 +153,6 @@ import Testing
             (.rename("a", "A"), "update(a)", "it has no such screen"),
             (.selectTab("x"), "selectTab(x)", "it has no such tab"),
             (.setStack([]), "setStack()", "there is no screen"),
-            (.dismiss, "dismiss()", "it is not presented"),
         ]
         for (ask, request, reason) in refused {
             await app.expectRefusal(.impossibleRequest(coordinator: "b", request: request, reason: reason)) {
