@@ -92,7 +92,7 @@ public struct RandomWalk: Sendable {
         try await Walk(app, at: now, client: client, links: links, expecting: expected, andCheck: check)
     }
 
-    /// Leaves out steps, at first many at a time, at last one at a time, as long as the same kind of problem remains.
+    /// Leaves out steps, at first many at a time, at last one at a time, as long as the same problem remains.
     private func shortened(_ steps: [Step], _ problem: Problem, _ check: @escaping Check) async -> Failure {
         var best = (steps: steps, problem: problem)
         var attemptsLeft = RandomWalk.attempts
@@ -104,7 +104,7 @@ public struct RandomWalk: Sendable {
                 attemptsLeft -= 1
                 var fewer = best.steps
                 fewer.removeSubrange(start..<min(start + size, fewer.count))
-                if let found = await replay(fewer, check), found.problem.kind == best.problem.kind {
+                if let found = await replay(fewer, check), found.problem.isLike(problem) {
                     best = found
                     isShorter = true
                 } else {
@@ -189,7 +189,7 @@ extension RandomWalk {
         }
     }
 
-    /// What went wrong. Shortening keeps the kind.
+    /// What went wrong.
     struct Problem: Error {
         enum Kind {
             case refused, invariant, thrown, content, drawing, restoring, client, back, removed, link, timers, other
@@ -197,6 +197,11 @@ extension RandomWalk {
 
         let kind: Kind
         let reason: String
+
+        /// Whether it is the same but for numbers, such as those of keys: what shortening keeps.
+        func isLike(_ other: Problem) -> Bool { kind == other.kind && words == other.words }
+
+        private var words: String { reason.filter { !$0.isNumber } }
     }
 }
 

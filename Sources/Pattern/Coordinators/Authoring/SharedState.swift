@@ -100,7 +100,7 @@ public struct SharedValues: Sendable {
     }
 
     /// The kept values as JSON text. Assigned values are not among them until `keep`.
-    var encoded: [UInt8] { kept.encoded }
+    package var encoded: [UInt8] { kept.encoded }
 
     var isEmpty: Bool { kept.saved.isEmpty }
 
@@ -262,7 +262,7 @@ public struct Defaults: Sendable {
         content = Content(values)
     }
 
-    var encoded: [UInt8] { content.encoded }
+    package var encoded: [UInt8] { content.encoded }
 
     /// Names the value that JSON cannot hold; `nil` if it can hold them all.
     var unwritable: JSONEncodingError? {

@@ -16,8 +16,11 @@ extension AppMap {
     /// not have with these dependencies. An event or an effect that takes too long is not tried again. An effect is performed
     /// once for its values: in other states it is taken to have the same outcome.
     ///
+    /// States with the same `outline` count as one; once all are explored, a few more of them are whose coordinators hold
+    /// something else: what a user collects or counts on a screen leads on only once there is enough of it.
+    ///
     /// - Parameters:
-    ///   - limit: the most states that are explored; states with the same `outline` count as one.
+    ///   - limit: the most states that are explored.
     ///   - client: what the client says about itself.
     ///   - progress: receives how many states have been explored.
     ///   - visit: receives each transition.
@@ -37,17 +40,19 @@ extension AppMap {
         visit(Coverage.Visit(event: nil, before: NavigationState(), result: launch))
         _ = position(of: first)
         var known: Set = [first.outline]
+        var (held, detours): (Set<JSON>, Set<JSON>) = ([[first.outline, first.holdings]], [])
         var errors: [(attempt: String, error: ThrownError)] = []
         var done: Set<String> = []
         var outcomes: [String: EffectOutcome] = [:]
-        var queue = [(state: first, now: CoordinatorTester.someTime)]
-        var next = 0
-        while next < queue.count {
-            let (state, now) = queue[next]
-            next += 1
+        var queue: ArraySlice<Explored> = [(first, CoordinatorTester.someTime, 0)]
+        // What is explored once all outlines are.
+        var later: ArraySlice<Explored> = []
+        var explored = 0
+        while let (state, now, detour) = queue.popFirst() ?? (explored < limit ? later.popFirst() : nil) {
+            explored += 1
             guard let from = position(of: state) else { continue }
             for (drawn, attempt) in app.attempts(in: state) where !slowEvents.contains(attempt.name) {
-                progress(next - 1)
+                progress(explored - 1)
                 let tried: Tried?
                 do throws(NavigationError) {
                     tried = try await attempt.tried(on: drawn, of: app, at: now, &outcomes, by: carryOut)
@@ -76,10 +81,15 @@ extension AppMap {
                     continue
                 }
                 let outline = result.state.outline
-                if known.contains(outline) { continue }
-                if known.count < limit {
+                let isHeld = !held.insert([outline, result.state.holdings]).inserted
+                if isHeld { continue }
+                if known.contains(outline) {
+                    let isShort = detour < AppMap.longestDetour
+                    guard isShort, detours.insert([outline, .integer(detour)]).inserted else { continue }
+                    later.append((app.drawing(of: result.state, as: state, drawn), then, detour + 1))
+                } else if known.count < limit {
                     known.insert(outline)
-                    queue.append((app.drawing(of: result.state, as: state, drawn), then))
+                    queue.append((app.drawing(of: result.state, as: state, drawn), then, detour))
                 } else {
                     isComplete = false
                 }
@@ -92,6 +102,12 @@ extension AppMap {
             if !failedEvents.contains(failure) { failedEvents.append(failure) }
         }
     }
+
+    /// A state, the time, and how many steps to it have only changed what coordinators hold.
+    private typealias Explored = (state: NavigationState, now: Date, detour: Int)
+
+    /// How many such steps are taken at most on the way to a state.
+    private static let longestDetour = 6
 
     /// The position of the node that the user sees, which is added if it is new; `nil` if no screen is visible.
     private mutating func position(of state: NavigationState) -> Int? {
@@ -223,6 +239,12 @@ extension NavigationState {
             "pending": .array(Set(pending.map(summary)).sorted().map { .string($0) }),
             "agreed": agreement?.json ?? .null,
         ]
+    }
+
+    /// What the coordinators hold and share, of which the outline says nothing.
+    var holdings: JSON {
+        let values = coordinators.map { (try? JSON(encoding: $0.coordinator)) ?? .null }
+        return .array(values + [defaults.encoded, shared.encoded].map { .string(String(decoding: $0, as: UTF8.self)) })
     }
 
     /// The names of an effect or a timer's signal and of its coordinator. An id may be another one each time.

@@ -123,6 +123,37 @@ struct TentsCoordinator: Coordinator {
     }
 }
 
+/// Shows a prize to who has collected three stamps.
+private struct StampsCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case stamp }
+
+    var stamps = 0
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("card")) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        stamps += 1
+        if stamps == 3 { navigator.push(Screen("prize", events: [])) }
+    }
+}
+
+/// Asks for what is impossible, in two ways.
+private struct TwofoldCoordinator: Coordinator {
+    enum Event: String, NavigationEvent, CaseIterable { case arm, go }
+
+    var isArmed = false
+
+    func start(_ navigator: inout Navigator) { navigator.push(Screen("range", events: [Event.arm, .go])) }
+
+    mutating func handle(_ event: Event, _ navigator: inout Navigator) {
+        switch event {
+        case .arm: isArmed = true
+        case .go where isArmed: navigator.popTo("nowhere")
+        case .go: navigator.update("nowhere") { $0.title = "" }
+        }
+    }
+}
+
 /// Works until its counter reaches three; then it makes an impossible request.
 struct BrokenCoordinator: Coordinator {
     var count = 0
@@ -214,6 +245,7 @@ private struct PromisingCoordinator: Coordinator {
     static let wanderer = App("wanderer", root: { WandererCoordinator() }, coordinators: [TentsCoordinator.self])
     static let unlinked = App("unlinked", root: { UnlinkedCoordinator() })
     static let broken = App("broken", root: { BrokenCoordinator() })
+    static let twofold = App("twofold", root: { TwofoldCoordinator() })
 
     @Test(arguments: [3, 11, 48, 67, 103] as [UInt64])
     func `no sequence of events breaks the session`(seed: UInt64) async throws {
@@ -236,6 +268,29 @@ private struct PromisingCoordinator: Coordinator {
         #expect(lines.first?.hasPrefix("// Seed 3: “countUp” is listed, but was refused: impossibleRequest") == true)
         #expect(lines.dropFirst().first == "var app = try await CoordinatorTester(app)")
         #expect(lines.dropFirst(2).map(String.init) == Array(repeating: "try await app.send(\"countUp\")", count: 3))
+    }
+
+    @Test func `a map has what takes several steps that show nothing`() async throws {
+        let map = try await AppMap(exploring: App("stamps", root: { StampsCoordinator() }), limit: 10) {
+            (run) async throws(NavigationError) in
+            var run = run
+            return try await run.result()
+        }
+
+        #expect(map?.drawn(as: .mermaid).contains("prize") == true && map?.isComplete == true)
+    }
+
+    @Test func `a failed walk is not reduced to another fault`() async throws {
+        var reasons: [String: [String]] = [:]
+        for seed in 1..<9 as Range<UInt64> {
+            let error = await #expect(throws: RandomWalk.Failure.self) {
+                try await RandomWalk(RandomWalkTests.twofold, seed: seed).run()
+            }
+            guard let error else { continue }
+            reasons[error.reason.contains("popTo") ? "armed" : "unarmed"] = error.events.map(\.type)
+        }
+
+        #expect(reasons == ["armed": ["arm", "go"], "unarmed": ["go"]])
     }
 
     @Test func `a link that does not lead back to its screen is found`() async throws {
