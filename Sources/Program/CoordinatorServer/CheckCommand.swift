@@ -21,8 +21,9 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
                 refused: it stays as it is, and its client gets an error. “over” are those that have ended or expired. \
                 Damaged sessions are also reported on standard error, and damaged pages of the store are listed; the \
                 next start rebuilds what is derived from the journal, if that is sound. Exits \
-                1 if anything is damaged, or if any session would be reduced, relaunched or refused and --allow does \
-                not name that, or if --compare finds what breaks clients.
+                1 if anything is damaged, or if any session would be reduced, relaunched or refused or has a stray \
+                screen, which --explore finds nowhere in the whole app, and --allow does not name that, or if --compare \
+                finds what breaks clients.
 
                 Give it the lifetimes that `serve` will have.
                 """)
@@ -30,7 +31,7 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
 
     @OptionGroup var settings: SettingOptions<Settings.OfCheck>
 
-    @Option(help: "What may happen to sessions: reduced, relaunched, refused, separated by commas.")
+    @Option(help: "What may happen to sessions: reduced, relaunched, refused, stray, separated by commas.")
     var allow: AllowedOutcomes?
 
     @Flag(help: "Prints JSON: a line for each session, and one for the whole.")
@@ -85,8 +86,8 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
         if summary.hasDamage, let outlook = settings.store.location.requestRebuild() {
             StandardError.print("Warning: the store is damaged; \(outlook)")
         }
-        if explore { try await reportStrayScreens(summary.screens) }
-        let isAllowed = (allow ?? AllowedOutcomes()).include(summary)
+        let hasStray = explore ? try await hasStrayScreens(summary.screens) : false
+        let isAllowed = (allow ?? AllowedOutcomes()).include(summary, hasStray: hasStray)
         if !isWhole || !summary.damagedPages.isEmpty || !isAllowed || breaksClients { throw ExitCode(1) }
     }
 
@@ -112,24 +113,29 @@ struct CheckCommand<Server: NavigationServer>: AsyncParsableCommand {
     /// development, so that no handler touches what users see.
     ///
     /// - Parameter screens: how many sessions have each, by app.
-    private func reportStrayScreens(_ screens: [String: [String: Int]]) async throws {
+    /// - Returns: whether there are any of an app that was explored as a whole.
+    private func hasStrayScreens(_ screens: [String: [String: Int]]) async throws -> Bool {
         let directory = FileManager.default.temporaryDirectory.appending(path: "coordinatord-check-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }
         var setup = ServerSetup(isDevelopment: true, dataDirectory: directory, options: own)
+        var hasStray = false
         for app in try await Server.soundApps(&setup) {
             guard let counts = screens[app.name] else { continue }
             var found: Set<String> = []
             let watch = CallWatch(limit: exploration.eventLimit)
-            _ = try? await AppMap(
+            let map = try? await AppMap(
                 exploring: app, limit: 500,
                 visit: { found.formUnion($0.result.state.screens.map(\.screen.name)) },
                 by: { (run) async throws(NavigationError) in try await result(of: run, watch) })
+            let isComplete = map?.isComplete == true
             for (screen, count) in counts.sorted(by: { $0.key < $1.key }) where !found.contains(screen) {
+                hasStray = hasStray || isComplete
                 StandardError.print(
-                    "Warning: exploring “\(app.name)” found its screen “\(screen)” nowhere, which sessions have: \(count)"
-                )
+                    "Warning: exploring \(isComplete ? "" : "a part of ")“\(app.name)” found its screen “\(screen)” "
+                        + "nowhere, which sessions have: \(count)")
             }
         }
+        return hasStray
     }
 }
 
@@ -236,7 +242,7 @@ extension Encodable {
 
 /// The value of `--allow`.
 struct AllowedOutcomes: ExpressibleByArgument {
-    private static let known = ["reduced", "relaunched", "refused"]
+    private static let known = ["reduced", "relaunched", "refused", "stray"]
     private let names: [String]
 
     init() {
@@ -248,7 +254,9 @@ struct AllowedOutcomes: ExpressibleByArgument {
         guard !names.isEmpty, names.allSatisfy(AllowedOutcomes.known.contains) else { return nil }
     }
 
-    func include(_ summary: CheckSummary) -> Bool {
-        (AllowedOutcomes.known + ["damaged"]).allSatisfy { names.contains($0) || summary.counts[$0] == 0 }
+    func include(_ summary: CheckSummary, hasStray: Bool) -> Bool {
+        (AllowedOutcomes.known + ["damaged"]).allSatisfy { outcome in
+            names.contains(outcome) || (outcome == "stray" ? !hasStray : summary.counts[outcome] == 0)
+        }
     }
 }

@@ -16,5 +16,7 @@ fun use(visible: Screen, post: (NavigationEvent) -> Unit): String {
         else -> post(ShopApp.Checkout.submitAddress(street = "1 Main Street", city = "Springfield"))
     }
     post(ShopApp.SignIn.submit(email = "ann@example.com", password = "correct horse"))
+    val price: String? = ShopApp.Content.Receipt.of(null)?.items?.firstOrNull()?.price
+    if (price != null) return price
     return "${ShopApp.TabId.cart} ${ShopApp.ButtonId.discard} ${ShopApp.RoleName.agent} ${ShopApp.VERSION}"
 }

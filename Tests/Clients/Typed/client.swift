@@ -15,5 +15,8 @@ func use(_ screen: Screen) {
     default: post(ShopApp.Checkout.submitAddress(street: "1 Main Street", city: "Springfield"))
     }
     post(ShopApp.SignIn.submit(email: "ann@example.com", password: "correct horse"))
+    let bill = try? JSONValue.object([:]).decoded(as: ShopApp.Content.Receipt.self)
+    let price: String? = bill?.items?.first?.price
+    print(price ?? "", bill?.total ?? "")
     print(ShopApp.TabID.cart, ShopApp.ButtonID.discard, ShopApp.RoleName.agent, ShopApp.version)
 }

@@ -1,6 +1,6 @@
 // A client of shop, which does not compile if an event or a parameter that it uses has another name.
 import type { NavigationEvent, Screen } from "coordinator-client";
-import { buttons, events, roles, screenOf, tabs, version } from "./shop";
+import { buttons, contentOf, events, roles, screenOf, tabs, version } from "./shop";
 
 export function use(visible: Screen, post: (event: NavigationEvent) => void): string {
     const screen = screenOf(visible);
@@ -21,5 +21,7 @@ export function use(visible: Screen, post: (event: NavigationEvent) => void): st
             post(events.checkout.submitAddress({ street: "1 Main Street", city: "Springfield" }));
     }
     post(events.signIn.submit({ email: "ann@example.com", password: "correct horse" }));
+    const price: string | null | undefined = contentOf("receipt", {})?.items?.[0]?.price;
+    if (price) return price;
     return `${tabs.cart} ${buttons.discard} ${roles.agent} ${version}`;
 }

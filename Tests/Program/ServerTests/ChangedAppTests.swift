@@ -68,6 +68,10 @@ import TestSupport
         #expect(
             explored.errors
                 == "Warning: exploring “library” found its screen “book” nowhere, which sessions have: 1\n")
+        for (allowed, code) in [("reduced", 1), ("reduced,stray", 0)] {
+            let result = try await run("check", "--explore", "--event-time", "\(hangLimit)", "--allow", allowed)
+            #expect(result.code == code, "\(allowed)")
+        }
         let described = try await Program(Program.oddServer, ["describe", "library", "--event-time", "\(hangLimit)"])
             .exit()
         let file = storage.directory.path + "/library.json"

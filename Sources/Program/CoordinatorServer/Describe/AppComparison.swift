@@ -325,7 +325,8 @@ extension ValueType {
         case .string: "a text"
         case .choice(let texts): "one of " + texts.map { "“\($0)”" }.joined(separator: ", ")
         case .list: "a list"
-        case .map, .record: "an object"
+        case .map: "a dictionary"
+        case .record: "an object"
         case .optional(let type): "\(type.words) or null"
         case .anything: "any value"
         }

@@ -51,6 +51,13 @@ struct DescribedApp: Decodable {
         var members: [ValueType.Member] { params.map { ValueType($0) }?.members ?? [] }
     }
 
+    /// What screens show beside their parameters, by the screen's name, as far as it is declared.
+    var contents: [(screen: String, members: [ValueType.Member])] {
+        (screens ?? []).compactMap { screen in
+            screen.content.flatMap { ValueType($0).members }.map { (screen.name, $0) }
+        }
+    }
+
     struct Button: Decodable {
         let id: String
         let title: String

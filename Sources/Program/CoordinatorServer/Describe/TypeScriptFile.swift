@@ -22,7 +22,7 @@ struct TypeScriptFile {
             ids("tabs", app.tabs, "The ids of tabs."),
             ids("buttons", app.buttons, "The ids of alerts' buttons."),
             ids("roles", app.roleNames, "The names of devices' roles."),
-            screens, reading,
+            screens, reading, contents, readingOfContents,
         ]
         return [String].blocks(parts).joined(separator: "\n") + "\n"
     }
@@ -98,6 +98,32 @@ struct TypeScriptFile {
             }
         }
         return lines + ["    }", #"    return { kind: "unknown", screen };"#, "}"]
+    }
+
+    private var contents: [String] {
+        guard !app.contents.isEmpty else { return [] }
+        let members = app.contents.map { screen, members in
+            "    readonly \(Self.name(screen)): \(Self.type(.record(members), isSent: false));"
+        }
+        let comment = "/** What screens show beside their parameters, by the screen's name. */"
+        return [comment, "export interface Contents {"] + members + ["}"]
+    }
+
+    private var readingOfContents: [String] {
+        guard !app.contents.isEmpty else { return [] }
+        let cases = app.contents.flatMap { screen, members in
+            let required = members.filter(\.isRequired).map {
+                Self.check("content[\(Self.literal($0.name))]", $0.type)
+            }
+            let fits = (["isObject"] + required).joined(separator: " && ")
+            return ["        case \(Self.literal(screen)):", "            return \(fits) ? content : undefined;"]
+        }
+        return [
+            "/** The content of a screen of that name; undefined if it is not as this file has it. */",
+            "export function contentOf<Name extends keyof Contents>(",
+            "    name: Name, content: any): Contents[Name] | undefined {",
+            #"    const isObject = typeof content === "object" && content !== null;"#, "    switch (name) {",
+        ] + cases + ["    }", "    return undefined;", "}"]
     }
 
     /// - Parameter isSent: whether the client makes the value. In one that it gets, there may be choices that are newer

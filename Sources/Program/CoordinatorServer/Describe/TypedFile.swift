@@ -62,7 +62,7 @@ extension TypedFile {
     var text: String {
         var types = Identifiers(form: .upper)
         let (tabs, buttons, roles) = Self.idTypes
-        var scopes = Self.types(tabs, buttons, roles, "Screen")
+        var scopes = Self.types(tabs, buttons, roles, "Screen", "Content")
         let constants = [
             "\(Self.constant) \(Self.appConstants.name) = \(Self.literal(app.name))",
             Self.comment("The version of the app that this file describes."),
@@ -73,7 +73,7 @@ extension TypedFile {
         }
         let others = [
             ids(tabs, app.tabs, "The ids of tabs."), ids(buttons, app.buttons, "The ids of alerts' buttons."),
-            ids(roles, app.roleNames, "The names of devices' roles."), screens,
+            ids(roles, app.roleNames, "The names of devices' roles."), screens, contents,
         ]
         let opening = ["// \(head)", ""] + Self.imports + ["\(Self.scope) \(types.identifier(for: app.name))App {"]
         let body = [String].blocks([constants] + coordinators + others)
@@ -113,6 +113,16 @@ extension TypedFile {
                 + ["\(Self.constant) \(identifiers.identifier(for: id)) = \(Self.literal(id))"]
         }
         return [Self.comment(comment), "\(Self.scope) \(type) {"] + constants.indented + ["}"]
+    }
+
+    private var contents: [String] {
+        var nested = Self.types()
+        let blocks = app.contents.flatMap { screen, members in
+            definitions(members, &nested, named: nested.identifier(for: screen), below: screen)
+        }
+        guard !blocks.isEmpty else { return [] }
+        return [Self.comment("What screens show beside their parameters."), "\(Self.scope) Content {"]
+            + [String].blocks(blocks).indented + ["}"]
     }
 
     private func fields(
