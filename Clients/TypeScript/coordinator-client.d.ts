@@ -67,6 +67,8 @@ interface Screen {
     /** The path that opens the screen again. */
     readonly link?: string;
     readonly eventTitles?: Readonly<Record<string, string>>;
+    /** What forms show at first, by the event's type, as far as the screen holds it; `default`s in `controls` are all. */
+    readonly eventValues?: Readonly<Record<string, unknown>>;
     readonly buttons?: readonly Button[];
     readonly rows?: readonly Row[];
     readonly hidesNavigationBar?: boolean;

@@ -204,7 +204,7 @@ def shop():
     page.click("Submit address")
     page.shows("Payment", back="Address")
     # The form comes back filled, and the app refuses a value in its own words.
-    page.click("Address")
+    page.click("Back to Address")
     page.shows("Address")
     assert page.field("Street", "form.card").get_property("value") == "1 Main Street"
     page.fill("City", "Atlantis")
@@ -340,7 +340,8 @@ def forms():
         "from": {"type": "object", "properties": {"city": {"type": "string"}}, "default": {"city": "Rome"}},
         "times": {"type": "integer", "default": 3}, "isFast": {"type": "boolean", "default": True},
         "color": {"type": "string", "enum": ["red", "blue"], "default": "blue"},
-        "tags": {"type": "array", "items": {"type": "string"}, "default": ["a", "b"]}}}
+        "tags": {"type": "array", "items": {"type": "string"}, "default": ["a", "b"]},
+        "letter": {"type": "string", "default": "Dear Ann,\nall is well."}}}
     screen = {"key": "k9", "name": "order", "title": "Order", "coordinator": "number", "params": {
         "sender": {"first": "Ann", "isNew": True}, "note": "A text that is so long that it has a line of its own"}}
     flow = {"key": "p8", "style": "sheet", "detent": "large", "isDismissable": False, "stack": [screen]}
@@ -379,7 +380,8 @@ def forms():
     assert json.loads(page.run("return window.bodies.at(-1)"))["payload"] == {
         "name": "Ben", "amount": 2.5, "size": "extraLarge", "gift": True, "home": {"street": "Main"},
         "lines": [{"street": "First"}, {"street": ""}], "stock": {"small": 18446744073709551615}, "notes": {"a": "b"},
-        "from": {"city": "Rome"}, "times": 3, "isFast": True, "color": "blue", "tags": ["a", "b"]}
+        "from": {"city": "Rome"}, "times": 3, "isFast": True, "color": "blue", "tags": ["a", "b"],
+        "letter": "Dear Ann,\nall is well."}
 
 
 def rows():

@@ -51,7 +51,7 @@ export interface Screen {
   /** The path that opens the screen again. */
   readonly link?: string;
   readonly eventTitles?: Readonly<Record<string, string>>;
-  /** What the screen's forms show at first, by the event's type: a payload, or some of its members. */
+  /** What forms show at first, by the event's type, as far as the screen holds it; `default`s in `controls` are all. */
   readonly eventValues?: Readonly<Record<string, unknown>>;
   readonly buttons?: readonly Button[];
   readonly rows?: readonly Row[];

@@ -79,7 +79,8 @@ const inputTypes = { email: "email", uri: "url", date: "date", time: "time" };
 
 const fields = {
   string(schema, options) {
-    const isLong = schema.maxLength > 200 && !schema.writeOnly, isRequired = options.isRequired;
+    const hasLines = String(options.initial ?? "").includes("\n");
+    const isLong = (schema.maxLength > 200 || hasLines) && !schema.writeOnly, isRequired = options.isRequired;
     const input = h(isLong ? "textarea" : "input", { name: options.pointer, autocomplete: "off",
       value: first(schema, options),
       placeholder: schema.writeOnly ? "" : hint(options.example) });

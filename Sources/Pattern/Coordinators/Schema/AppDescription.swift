@@ -281,7 +281,8 @@ private struct EventDescription: JSONWritable {
     init(_ shape: EventShape, _ offered: OfferedEvent?, aliases: [String]) {
         (type, title, payload) = (shape.name, offered?.title ?? shape.title, shape.payload)
         schema = offered?.schema ?? shape.schema
-        isObserved = offered?.schema != nil
+        // A session that says what the event says of itself says nothing of its own.
+        isObserved = offered?.schema.map { $0 != shape.schema } ?? false
         self.aliases = aliases
         self.roles = shape.roles
     }

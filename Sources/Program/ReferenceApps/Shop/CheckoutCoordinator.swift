@@ -4,7 +4,10 @@ extension Shop {
     /// Address, payment, receipt. The order is the result, which is delivered before the receipt is shown.
     struct CheckoutCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Payments).self, (any Catalog).self]
-        static let screens = ["address", "payment", "paying", "receipt"].map { ScreenType($0) }
+        static let screens = [
+            ScreenType("address"), ScreenType("payment"), ScreenType("paying"),
+            ScreenType("receipt", content: Bill.self),
+        ]
 
         let items: [Int]
         private(set) var order: Order?
@@ -77,14 +80,18 @@ extension Shop {
             navigator.push(Screen("address", title: "Address", events: events, rows: rows))
         }
 
-        /// Who goes back to the address finds it as it was sent.
+        /// A draft is still there, and who goes back to the address finds it as it was sent.
         func fields(of event: Event, in context: NavigationContext) -> [Field] {
-            guard case .submitAddress = event, let address else { return event.fields }
-            return [
-                Field("street", value: .string(address.street), minLength: 1),
-                Field("city", value: .string(address.city), minLength: 1),
-                Field("note", "Note for the courier", value: address.note.map(JSON.string)),
-            ]
+            switch event {
+            case .type where !draft.isEmpty: [Field(title: "Street", value: .string(draft))]
+            case .submitAddress:
+                [
+                    Field("street", value: address.map { .string($0.street) }, minLength: 1),
+                    Field("city", value: address.map { .string($0.city) }, minLength: 1),
+                    Field("note", "Note for the courier", value: (address?.note).map(JSON.string)),
+                ]
+            default: event.fields
+            }
         }
 
         func content(of screen: Screen, in context: ContentContext) async throws -> JSONObject {

@@ -97,7 +97,9 @@ extension Shop {
         static let dependencies: [any Any.Type] = [(any Catalog).self]
         static let cartLink: LinkPattern = "/cart"
         static let links = [cartLink, "/checkout"]
-        static let screens = [ScreenType("shop"), ScreenType("cart", CartScreen.self), ScreenType("orders")]
+        static let screens = [
+            ScreenType("shop"), ScreenType("cart", CartScreen.self, content: Bill.self), ScreenType("orders"),
+        ]
 
         struct CartScreen: ScreenParameters {
             let items: [Int]
@@ -382,6 +384,18 @@ extension Shop {
             }
         }
     }
+}
+
+/// The content of the cart and of a receipt. That of an empty cart has nothing.
+struct Bill: Decodable {
+    struct Item: Decodable {
+        let id: Int
+        let title: String
+        let price: String?
+    }
+
+    let items: [Item]?
+    let total: String?
 }
 
 extension Good {
