@@ -368,7 +368,7 @@ def forms():
     page.fill("Small (optional)", "18446744073709551615")
     page.fill("Notes", '{"a": "b"}')
     page.fill("Street", "First", ".items")
-    page.click("Add")
+    page.click("Add", "[data-pointer='/payload/lines']")
     shot("form")
     fault = {"pointer": "/payload/lines/1/street", "code": "minLength", "detail": "Must not be empty."}
     problem = {"type": "urn:coordinatord:problem:invalid-event", "errors": [fault]}
