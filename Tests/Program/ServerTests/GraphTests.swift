@@ -122,7 +122,8 @@ import Testing
             result = try await GraphTests.graph("slow", "--event-time", "\(limit)", by: Program.oddServer)
         }
 
-        #expect(try GraphTests.edges(in: result.output, "mermaid") == ["n1 n2 next", "n2 n3 next"])
+        // Who goes back and on again skips a screen.
+        #expect(try GraphTests.edges(in: result.output, "mermaid") == ["n1 n2 next", "n1 n3 next", "n2 n3 next"])
         #expect(
             result.errors
                 == "Warning: these took longer than \(limit).0 seconds and are not on the map: slow.wait\n")
