@@ -137,6 +137,17 @@ public struct CoordinatorTester: Sendable {
         }
     }
 
+    /// What the form of an accepted event shows at first: the values of its fields by name, or that of a payload without
+    /// names. Empty if the form is; `nil` if the event has no form now.
+    public func formValues(of event: String) -> JSON? {
+        guard let schema = state.controls.first(where: { $0.type == event && $0.schema != nil })?.schema else {
+            return nil
+        }
+        guard let properties = schema["properties"]?.object else { return schema["default"] ?? [:] }
+        return .object(
+            JSONObject(properties.members.compactMap { field in field.value["default"].map { (field.name, $0) } }))
+    }
+
     /// Sentences about what the author can hardly want, though it is no error: screens that were pushed under a
     /// presented flow, where the user does not see them; functions of coordinators that blocked their thread for more
     /// than a second, which on a server delays other clients; screens that have no link now, because their parameters do

@@ -116,11 +116,19 @@ final class Judge {
     private func checkCondition(_ request: Request, _ made: Made, _ isAlone: Bool) {
         guard case .oneOf(let tags)? = request.call.condition, let id = request.call.session, let account = ledger[id]
         else { return }
-        // An end may have two, the second one after the clean-ups.
-        let own = made.versions.filter { $0.account === account }.compactMap { made in
-            account.versions.first { $0.number == made.version.number - 1 }
+        let own = made.versions.filter { $0.account === account }.map(\.version)
+        var number: Int?
+        if case .event = request.call {
+            // The end that an event asks for comes after it, perhaps after other events.
+            number = own.first { !$0.record.isOver }.map { $0.number - 1 }
+            if number == nil, case .outcome(let outcome)? = request.response, !outcome.isReplay {
+                number = outcome.version
+            }
+        } else {
+            // An end may have two, the second one after the clean-ups.
+            let before = own.compactMap { version in account.versions.first { $0.number == version.number - 1 } }
+            number = before.first { !$0.record.isOver }?.number
         }
-        var number = own.first { !$0.record.isOver }?.number
         if case .preview? = request.response, isAlone { number = request.begin }
         if let number, !tags.contains(where: { $0.version == number }) {
             find(.order, "\(request.call.verb): done to another version than If-Match names")
@@ -385,7 +393,10 @@ final class Judge {
             if version.record.note != entry.note { find(.readable, "a history that tells something else") }
         }
         let last = account.last
-        let first = last.record.identity.access(of: SHA256Digest(of: token))?.firstVersion ?? 1
+        // The token may be replaced, or earlier versions sealed, meanwhile.
+        let first =
+            account.versions.filter { $0.number >= request.begin }
+            .compactMap { $0.record.identity.access(of: SHA256Digest(of: token))?.firstVersion }.min() ?? 1
         if let oldest = entries.last, oldest.version < first { find(.access, "a history from before the token") }
         let oldest = max(first, max(1, last.number - walk.setup.versions + 1))
         guard request.begin == last.number else { return }

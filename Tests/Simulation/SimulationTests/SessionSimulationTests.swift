@@ -111,6 +111,19 @@ import Testing
             #"{"verb":"event","fates":["unavailable"],"step":{"verb":"run","script":[{"word":"push"},{"word":"requestPairingCode"}]}}"#,
             #"{"verb":"pair"}"#,
         ],
+        // A history is read beside a rotation that seals earlier versions: the judge looked at what came after it.
+        [
+            #"{"verb":"create"}"#, #"{"verb":"event","step":{"verb":"run","script":[{"word":"rotateToken"}]}}"#,
+            #"{"verb":"openPairing"}"#, #"{"verb":"pair"}"#,
+            #"{"verb":"event","step":{"verb":"run","script":[{"word":"rotateToken","isOn":false}]},"with":[{"verb":"history","device":7}]}"#,
+        ],
+        // An event with If-Match ends its own session after `back`: the judge took the end for the event's version.
+        [
+            #"{"verb":"openPairing","with":[{"verb":"create"}]}"#,
+            #"{"verb":"event","step":{"verb":"anywhere","script":[]},"with":[{"verb":"event","step":{"verb":"anywhere","script":[{"word":"signIn","at":1}]}}]}"#,
+            #"{"verb":"event","step":{"verb":"anywhere","script":[{"word":"present","kind":"alpha","conduct":{"on":[{"callback":"start","script":[{"word":"push"}]}]}}]}}"#,
+            #"{"verb":"event","step":{"verb":"back"},"order":7408505028752418529,"with":[{"verb":"event","condition":0,"step":{"verb":"run","script":[{"word":"endSessions","at":1}]}}]}"#,
+        ],
         // The answer to the commit of an effect is lost.
         [
             #"{"verb":"create"}"#,

@@ -215,7 +215,7 @@ public final class EventShape: Sendable {
     /// - Throws: `invalidEvent` if the payload violates a bound of the fields, or if there is one though the event takes
     ///   none.
     func decodable(_ payload: JSON?, _ fields: [Field]? = nil) throws(NavigationError) -> JSON {
-        let days = fields.map { fields in fields.filter { $0.isDay(in: bareSchema) }.map(\.name) } ?? self.days
+        let days = fields.map { self.days(among: $0) } ?? self.days
         let payload = days.isEmpty ? payload : try payload?.withTimes(for: days)
         if let payload, fields?.contains(where: \.isConstraint) ?? isConstrained {
             let schema = fields.map(self.schema) ?? self.schema
@@ -261,24 +261,25 @@ public final class EventShape: Sendable {
 
     func has(_ field: Field) -> Bool { field.exists(in: bareSchema) }
 
-    /// Of values that the coordinator refuses.
+    /// Of values that the coordinator refuses. The faults come in the order of the payload's fields.
     func refusal(_ error: FieldError, by coordinator: String) -> NavigationError {
-        if let unknown = error.faults.first(where: { !has(Field($0.field)) }) {
-            return .impossibleRequest(
-                coordinator: coordinator, request: "FieldError(\(unknown.field))", reason: "“\(name)” has no such field"
-            )
+        let fields = bareSchema?["properties"]?.object?.names ?? [""].filter { has(Field($0)) }
+        let faults = fields.compactMap { field in
+            error.reasons[field].map { reason in
+                PayloadFault(path: ["payload", field].filter { !$0.isEmpty }, reason: reason, code: .refused)
+            }
         }
-        return .invalidEvent(
-            .init(
-                error.faults.map { fault in
-                    let path = fault.field.isEmpty ? ["payload"] : ["payload", fault.field]
-                    return PayloadFault(path: path, reason: fault.reason, code: .refused)
-                }))
+        guard !faults.isEmpty, faults.count == error.reasons.count else {
+            let unknown = error.reasons.keys.sorted().first { !fields.contains($0) } ?? ""
+            return .impossibleRequest(
+                coordinator: coordinator, request: "FieldError(\(unknown))", reason: "“\(name)” has no such field")
+        }
+        return .invalidEvent(.init(faults))
     }
 
     /// The example's payload with other fields than the event's own.
     func payload(with fields: [Field]) -> JSON? {
-        payload?.withDays(fields.filter { $0.isDay(in: bareSchema) }.map(\.name))
+        payload?.withDays(days(among: fields))
     }
 
     /// The schema of the payload with other fields than the event's own.
@@ -292,9 +293,14 @@ public final class EventShape: Sendable {
     func schema(with fields: [Field]?, showing values: JSON?) -> JSON? {
         let schema = fields.map(self.schema) ?? self.schema
         guard let values else { return schema }
-        let days = fields.map { $0.filter { $0.isDay(in: bareSchema) }.map(\.name) } ?? self.days
-        return schema?.withDefaults(values.withDays(days))
+        return schema?.withDefaults(values.withDays(fields.map { days(among: $0) } ?? []))
     }
+
+    /// What a form shows of an event: its days as days, and nothing of its secrets.
+    func shown(_ values: JSON) -> JSON { withoutSecrets(values.withDays(days)) }
+
+    /// The names of the fields that are days.
+    private func days(among fields: [Field]) -> [String] { fields.filter { $0.isDay(in: bareSchema) }.map(\.name) }
 }
 
 extension JSON {
@@ -426,24 +432,19 @@ public struct Field: Sendable, Equatable {
 /// guard zones.contains(city) else { throw FieldError("city", "We do not deliver there yet.") }
 /// ```
 public struct FieldError: Error, Equatable {
-    /// A field, as the label of its associated value, and what is wrong with it.
-    struct Fault: Equatable {
-        let field: String
-        let reason: String
-    }
-
-    let faults: [Fault]
+    /// What is wrong, by the names of the fields.
+    let reasons: [String: String]
 
     /// - Parameters:
-    ///   - field: the label of the associated value; empty for a single value without a label.
+    ///   - field: the label of the associated value, or a property of the only one; empty for a single value without either.
     ///   - reason: a sentence for the user, in the client's language.
     public init(_ field: String, _ reason: String) {
         self.init([field: reason])
     }
 
-    /// Refuses several values at once: a sentence for each field.
-    public init(_ reasons: KeyValuePairs<String, String>) {
-        faults = reasons.map { Fault(field: $0.key, reason: $0.value) }
+    /// Refuses several values at once, at least one: a sentence for each field.
+    public init(_ reasons: [String: String]) {
+        self.reasons = reasons
     }
 }
 

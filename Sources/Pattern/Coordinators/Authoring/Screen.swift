@@ -403,12 +403,12 @@ extension Screen {
         self.events = events
     }
 
-    /// Removes the secrets from what forms show at first.
-    mutating func hideSecretValues(_ shape: (_ event: String) -> EventShape?) {
+    /// Makes what forms show at first of the values that they were given.
+    mutating func settleValues(_ shape: (_ event: String) -> EventShape?) {
         guard var events, events.contains(where: { $0.values != nil }) else { return }
         for index in events.indices {
             guard let values = events[index].values, let shape = shape(events[index].event) else { continue }
-            if shape.holdsSecret { events[index].values = shape.withoutSecrets(values).withoutEmptyTexts }
+            events[index].values = shape.shown(values).withoutEmptyTexts
         }
         self.events = events
     }

@@ -58,7 +58,7 @@ public enum NavigationError: Error, Equatable, Sendable {
         /// All faults found, at least one.
         public let faults: [PayloadFault]
 
-        package init(_ faults: [PayloadFault]) {
+        public init(_ faults: [PayloadFault]) {
             self.faults = faults
         }
 

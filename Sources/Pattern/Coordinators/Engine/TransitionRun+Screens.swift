@@ -186,7 +186,7 @@ extension LivingCoordinator {
     func drawing(of screen: Screen, in context: NavigationContext) -> Screen {
         var screen = screen
         coordinator.render(&screen, in: context)
-        screen.hideSecretValues(type.event)
+        screen.settleValues(type.event)
         if screen.mayHaveCarryingControls {
             screen.addEmptyPayloads { type.event($0)?.emptyPayload }
             let isForRole = context.role.map { $0.mayAct && screen.roles.includes($0) } ?? true

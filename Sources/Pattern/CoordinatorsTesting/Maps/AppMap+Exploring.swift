@@ -81,11 +81,10 @@ extension AppMap {
                     continue
                 }
                 let outline = result.state.outline
-                let isHeld = !held.insert([outline, result.state.holdings]).inserted
-                if isHeld { continue }
+                guard held.insert([outline, result.state.holdings]).inserted else { continue }
                 if known.contains(outline) {
-                    let isShort = detour < AppMap.longestDetour
-                    guard isShort, detours.insert([outline, .integer(detour)]).inserted else { continue }
+                    guard detour < AppMap.longestDetour, detours.insert([outline, .integer(detour)]).inserted
+                    else { continue }
                     later.append((app.drawing(of: result.state, as: state, drawn), then, detour + 1))
                 } else if known.count < limit {
                     known.insert(outline)

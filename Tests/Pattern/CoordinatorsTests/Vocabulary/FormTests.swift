@@ -79,9 +79,10 @@ private struct ProfileCoordinator: Coordinator {
         saved += 1
         switch event {
         case .save("Nobody", _, let years, _) where years > 99:
-            throw FieldError(["name": "Who is that?", "years": "Nobody is that old."])
+            throw FieldError(["years": "Nobody is that old.", "name": "Who is that?"])
         case .save(let new, _, _, _):
             if new == "Typo" { throw FieldError("nmae", "The author has misspelt it.") }
+            if new == "Nothing" { throw FieldError([:]) }
             name = new
         case .rename(let new):
             guard new != "Nobody" else { throw FieldError("", "Who is that?") }
@@ -94,34 +95,28 @@ private struct ProfileCoordinator: Coordinator {
 @Suite struct FormTests {
     private static let profiles = App("profiles", root: { ProfileCoordinator() })
 
-    private static func defaults(of event: String, _ tester: CoordinatorTester) -> JSON? {
-        let schema = tester.state.controls.first { $0.type == event }?.schema
-        guard let properties = schema?["properties"]?.object else { return schema?["default"] }
-        return .object(
-            JSONObject(properties.members.compactMap { field in field.value["default"].map { (field.name, $0) } }))
-    }
-
     @Test func `a form shows the values of its control, but for empty texts and secrets`() async throws {
         var tester = try await CoordinatorTester(FormTests.profiles)
-        #expect(FormTests.defaults(of: "save", tester) == ["born": "1990-01-01", "years": 36])
-        #expect(FormTests.defaults(of: "rename", tester) == nil)
+        #expect(tester.formValues(of: "save") == ["born": "1990-01-01", "years": 36])
+        #expect(tester.formValues(of: "rename") == [:] && tester.formValues(of: "nothing") == nil)
 
         try await tester.send("rename", "Ann")
 
-        #expect(FormTests.defaults(of: "save", tester) == ["name": "Ann", "born": "1990-01-01", "years": 36])
-        #expect(FormTests.defaults(of: "rename", tester) == "Ann")
+        #expect(tester.formValues(of: "save") == ["name": "Ann", "born": "1990-01-01", "years": 36])
+        #expect(tester.formValues(of: "rename") == "Ann")
         #expect(try tester.restored().visible?.screen == tester.state.visible?.screen)
         let encoded = try #require(tester.state.visible?.encodedMembers)
-        #expect(!String(decoding: encoded, as: UTF8.self).contains("pin"))
+        let text = String(decoding: encoded, as: UTF8.self)
+        #expect(!text.contains("pin") && text.contains(#""born":"1990-01-01""#))
     }
 
     @Test func `a form shows what the coordinator's fields have as values`() async throws {
         var tester = try await CoordinatorTester(FormTests.profiles)
-        #expect(FormTests.defaults(of: "greet", tester) == [:])
+        #expect(tester.formValues(of: "greet") == [:])
 
         try await tester.send("rename", "Ann")
 
-        #expect(FormTests.defaults(of: "greet", tester) == ["name": "Ann", "times": 2])
+        #expect(tester.formValues(of: "greet") == ["name": "Ann", "times": 2])
     }
 
     @Test func `a handler refuses values of fields, each with its words`() async throws {
@@ -140,13 +135,16 @@ private struct ProfileCoordinator: Coordinator {
         ) { try await $0.send("rename", "Nobody") }
     }
 
-    @Test func `a refused field that the event does not have is a mistake of the app`() async throws {
+    @Test(arguments: [("Typo", "nmae"), ("Nothing", "")])
+    func `a refused field that the event does not have is a mistake of the app`(name: String, field: String)
+        async throws
+    {
         var tester = try await CoordinatorTester(FormTests.profiles)
 
         await tester.expectRefusal(
             .impossibleRequest(
-                coordinator: "profile", request: "FieldError(nmae)", reason: "“save” has no such field")
-        ) { try await $0.send("save", ["name": "Typo", "born": "1990-01-01", "years": 1, "pin": "1"]) }
+                coordinator: "profile", request: "FieldError(\(field))", reason: "“save” has no such field")
+        ) { try await $0.send("save", ["name": .string(name), "born": "1990-01-01", "years": 1, "pin": "1"]) }
     }
 
     private static let app = App("form", root: { FormCoordinator() })
