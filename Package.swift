@@ -5,7 +5,7 @@ import PackageDescription
 
 /// The folders of `Sources` and `Tests`, the lowest floor first.
 let floors: KeyValuePairs = [
-    "C": ["CFiles", "CEpoll", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CZlib", "CJemalloc"],
+    "C": ["CFiles", "CEpoll", "CSymbols", "CMicroHTTPD", "CSodium", "CSQLite", "CPostgres", "CZlib", "CJemalloc"],
     "Basics": ["ByteText", "JSONCoding", "Measures", "Sodium", "Gzip"],
     "Pattern": ["Coordinators", "CoordinatorsTesting"],
     "Sessions": ["Sessions", "SQLite", "SQLiteStore", "Postgres", "PostgresStore", "StoreTests"],
@@ -59,6 +59,7 @@ let package = Package(
             name: "CPostgres", pkgConfig: "libpq",
             providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
         .systemLibrary(name: "CEpoll"),
+        .systemLibrary(name: "CSymbols"),
         .target(
             name: "CFiles", exclude: ["Console", "Template"],
             cSettings: [.define("COMPLETE", .when(traits: ["Complete"]))]),
@@ -81,7 +82,12 @@ let package = Package(
         .target(name: "Postgres", dependencies: ["CPostgres", "ByteText"]),
 
         .target(name: "Coordinators", dependencies: ["ByteText", "JSONCoding"]),
-        .target(name: "CoordinatorsTesting", dependencies: ["Coordinators", "JSONCoding"]),
+        .target(
+            name: "CoordinatorsTesting",
+            dependencies: [
+                "Coordinators", "JSONCoding", "ByteText",
+                .target(name: "CSymbols", condition: .when(platforms: [.linux])),
+            ]),
         .target(
             name: "Sessions",
             dependencies: [

@@ -17,7 +17,9 @@ import Testing
         "Postgres": ["ByteText", "CPostgres", "Glibc"],
         // These compile on Apple's platforms, too.
         "Coordinators": ["ByteText", "JSONCoding", "Synchronization"],
-        "CoordinatorsTesting": ["Coordinators", "JSONCoding", "Dispatch", "Synchronization"],
+        "CoordinatorsTesting": [
+            "ByteText", "Coordinators", "JSONCoding", "CSymbols", "Dispatch", "Glibc", "Synchronization",
+        ],
         "Sessions": [
             "Coordinators", "JSONCoding", "Measures", "Sodium", "Tracing", "Dispatch", "FoundationEssentials",
             "Synchronization",

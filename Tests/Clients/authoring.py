@@ -42,6 +42,9 @@ class Shell:
         self.process = subprocess.Popen(
             ["bash"], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.run("set -m; trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT")
+        if build_folder:
+            # For scripts that build.
+            self.run(f"export SWIFTPM_BUILD_DIR='{build_folder}'")
 
     def run(self, command):
         """What the command prints. Its input is empty, so that it cannot read the next commands."""

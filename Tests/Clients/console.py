@@ -311,7 +311,7 @@ def shop():
     for _ in range(3):
         page.click("One version back", "footer")
     page.shows("Payment")
-    assert shut() == ["Card number", "Pay now"], shut()
+    assert shut() == ["Card number", "Pay now", "Read terms"], shut()
     page.click("One version back", "footer")
     page.says(f"Version {last - 4} of {last}", ".banner")
     page.shows("Address")

@@ -77,4 +77,24 @@ extension StringProtocol {
         guard text.count >= 2, text.first == UInt8(ascii: first), text.last == UInt8(ascii: last) else { return nil }
         return Substring(text.dropFirst().dropLast())
     }
+
+    /// How many bytes have to be inserted, removed or replaced, or exchanged with the next one, to make the other text of this
+    /// one. Of long texts only the first 80 bytes count.
+    package func editDistance(to other: String) -> Int {
+        let (here, there) = (Array(utf8.prefix(80)), Array(other.utf8.prefix(80)))
+        // What the last two beginnings of `here` cost, by the length of the beginning of `there`.
+        var (rowBefore, row) = ([Int](), Array(0...there.count))
+        for (index, byte) in here.enumerated() {
+            var next = [index + 1]
+            for (column, other) in there.enumerated() {
+                var cost = Swift.min(row[column] + (byte == other ? 0 : 1), row[column + 1] + 1, next[column] + 1)
+                if index > 0, column > 0, byte == there[column - 1], other == here[index - 1] {
+                    cost = Swift.min(cost, rowBefore[column - 1] + 1)
+                }
+                next.append(cost)
+            }
+            (rowBefore, row) = (row, next)
+        }
+        return row[there.count]
+    }
 }

@@ -83,6 +83,9 @@ static const unsigned char Template_dockerignore[] = {
 static const unsigned char Template_gitignore[] = {
 #embed "Template/gitignore.template"
 };
+static const unsigned char Template_watch[] = {
+#embed "Template/watch.template"
+};
 static const unsigned char Template_package[] = {
 #embed "Template/package.template"
 };
@@ -122,6 +125,7 @@ static const struct {
     {"Template/dockerignore", {Template_dockerignore, sizeof Template_dockerignore}},
     {"Template/gitignore", {Template_gitignore, sizeof Template_gitignore}},
     {"Template/package", {Template_package, sizeof Template_package}},
+    {"Template/watch", {Template_watch, sizeof Template_watch}},
     {"Template/service", {Template_service, sizeof Template_service}},
 };
 

@@ -121,7 +121,8 @@ public struct CoordinatorTester: Sendable {
 
     /// Refuses a declaration with which a server would not start.
     private static func checkDeclaration(of app: App, fileID: String, line: UInt) throws(Failure) {
-        guard app.problems.isEmpty else { throw Failure(mistakes: app.problems, fileID: fileID, line: line) }
+        let mistakes = app.mistakes
+        guard mistakes.isEmpty else { throw Failure(mistakes: mistakes, fileID: fileID, line: line) }
     }
 
     /// The content that a client would get for the visible screen.

@@ -34,8 +34,9 @@ struct Walk {
         self.links = app.examplePaths + links
         self.expected = Set((expected + [EffectFailure.self]).map { String(describing: $0) })
         self.coverage = Coverage(of: app)
-        guard app.problems.isEmpty else {
-            throw Problem(kind: .refused, reason: app.problems.joined(separator: "; "))
+        let mistakes = app.mistakes
+        guard mistakes.isEmpty else {
+            throw Problem(kind: .refused, reason: mistakes.joined(separator: "; "))
         }
         let first: TransitionResult
         do throws(NavigationError) {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Coordinators
+internal import CoordinatorsTesting
 internal import Glibc
 internal import Logging
 internal import MicroHTTP
@@ -47,6 +48,9 @@ struct ServeCommand<Server: NavigationServer>: AsyncParsableCommand {
         )
         let apps = try await Server.soundApps(&setup, by: .server)
         try await Server.checkLaunch(of: apps)
+        for coordinator in App.unlistedCoordinators(in: apps) {
+            StandardError.print("Warning: no app lists the coordinator \(coordinator), so no session can start it")
+        }
 
         let console = try settings.console.settings(
             of: "\(Server.name)/\(Server.version ?? Release.version)", apps: apps,

@@ -1,5 +1,6 @@
 public import ArgumentParser
 internal import Coordinators
+internal import CoordinatorsTesting
 internal import Glibc
 internal import Sessions
 
@@ -37,7 +38,7 @@ extension NavigationServer {
         } catch {
             throw ExitCode.cannotUse(setup.dataDirectory, because: "the apps cannot be made: \(error)", by: user)
         }
-        let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.problems)
+        let problems = made.isEmpty ? ["no app is declared"] : made.flatMap(\.mistakes)
         guard problems.isEmpty else { throw ExitCode.cannotStart(EX_SOFTWARE, problems.joined(separator: "; ")) }
         return made
     }

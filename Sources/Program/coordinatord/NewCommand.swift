@@ -86,6 +86,7 @@ struct NewPackage {
             file(".gitignore", "gitignore"),
             file("deploy/\(name.text).service", "service"),
             file("deploy/package", "package", isProgram: true),
+            file("Scripts/watch", "watch", isProgram: true),
         ]
     }
 

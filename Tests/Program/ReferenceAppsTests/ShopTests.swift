@@ -207,6 +207,24 @@ import Testing
         #expect(app.visible == "product" && app.alert == nil)
     }
 
+    @Test func `the terms are read over the payment, which goes on below them`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+        try await app.send("submit", ShopTests.right)
+        try await app.send("submitAddress", ShopTests.address)
+
+        try await app.tap("Read terms")
+
+        #expect(app.presented == ["fullScreen[address, payment]", "sheet[terms]"])
+        #expect(app.coordinators.filter { $0 == "checkout" }.count == 1)
+        try await app.back()
+        #expect(app.visible == "payment")
+        try await app.tap("Read terms")
+        try await app.send("signOut")
+        #expect(app.presented == [])
+    }
+
     @Test(arguments: [("/cart", "cart"), ("/products/7", "product"), ("/checkout", "address")])
     func `a link from the address form asks if it leads elsewhere, and is then followed`(link: String, screen: String)
         async throws

@@ -378,6 +378,8 @@ extension Actor {
             let child = child(command.kind, command.conduct)
             issued.child = child.me.name
             navigator.start(child)
+        case .present where command.look != nil:
+            navigator.present(screen, as: .sheet, detent: .medium, isDismissable: command.isOn)
         case .present:
             let child = child(command.kind, command.conduct)
             issued.child = child.me.name

@@ -252,6 +252,8 @@ package struct Generator {
             if word == .present {
                 command.at = numbers.below(3)
                 command.isOn = numbers.isOneIn(3) ? numbers.isOneIn(2) : nil
+                // A screen alone. No other number is drawn for it, so that what seeds have found stays found.
+                if command.kind == .beta, command.at == 2 { command.look = Look() }
             }
         case .alert:
             command.at = textLength == 0 ? nil : numbers.below(textLength)

@@ -41,16 +41,19 @@ enum Model {
         case .start:
             guard pile != nil else { return .refused("its stack is gone") }
             after.nodes.append(Plain.Node(id: -1, parent: node.id, home: place, kind: .any, name: issued.child))
+        case .present where command.look != nil:
+            let pile = Plain.Pile(id: -1, cards: [card(command.look ?? Look(), node.id)])
+            after.flows.append(Plain.Flow(key: "?", owner: node.id, isDismissable: command.isOn ?? true, pile: pile))
         case .present:
             after.nodes.append(Plain.Node(id: -1, parent: node.id, home: -1, kind: .any, name: issued.child))
             after.flows.append(
                 Plain.Flow(
                     key: "?", owner: -1, isDismissable: command.isOn ?? (command.at != 1), pile: Plain.Pile(id: -1)))
         case .dismiss:
-            if let own = before.flow(of: node.home) { after.remove(Set(before.flows[own...].map(\.owner))) }
+            if let own = before.flow(of: place) { after.remove([], flowsFrom: own) }
         case .dismissPresented:
             let above = before.flow(of: node.home).map { $0 + 1 } ?? 0
-            if above < before.flows.count { after.remove(Set(before.flows[above...].map(\.owner))) }
+            after.remove([], flowsFrom: above)
         case .alert:
             let buttons = (command.buttons ?? [ButtonSpec(id: 0)]).map(\.id)
             guard !buttons.isEmpty, Set(buttons).count == buttons.count else { return .refused("buttons") }

@@ -102,7 +102,9 @@ package enum Oracle {
         }
         for flow in plain.flows {
             if flow.pile.cards.isEmpty { faults.append("an empty flow") }
-            if plain[flow.owner]?.home != flow.pile.id { faults.append("a flow's coordinator is elsewhere") }
+            if plain[flow.owner]?.home != flow.pile.id, flow.pile.cards.first?.owner != flow.owner {
+                faults.append("a flow's coordinator is elsewhere")
+            }
         }
         for screen in state.screens {
             for item in screen.tabs?.items ?? [] where item.icon != item.id { faults.append("a tab's icon is lost") }

@@ -246,16 +246,19 @@ extension Plain {
     }
 
     /// Removes coordinators with their descendants, screens and work, and the flows that present them with all above.
-    mutating func remove(_ ids: Set<Int>) {
-        var ids = family(ids)
-        while let first = flows.firstIndex(where: { ids.contains($0.owner) }) {
-            let more = family(ids.union(flows[first...].map(\.owner)))
-            if more == ids {
-                flows.removeSubrange(first...)
-                break
-            }
+    ///
+    /// - Parameter position: that of the first flow that goes in any case.
+    mutating func remove(_ ids: Set<Int>, flowsFrom position: Int? = nil) {
+        var (ids, first) = (family(ids), position ?? flows.count)
+        while true {
+            first = flows[..<first].firstIndex { ids.contains($0.owner) } ?? first
+            var piles: Set<Int> = []
+            for flow in flows[first...] { flow.pile.forEachPile { piles.insert($0.id) } }
+            let more = family(ids.union(nodes.filter { piles.contains($0.home) }.map(\.id)))
+            if more == ids { break }
             ids = more
         }
+        flows.removeSubrange(first...)
         nodes.removeAll { ids.contains($0.id) }
         work.removeAll { ids.contains($0.owner) }
         removeCards { ids.contains($0.owner) }

@@ -47,7 +47,7 @@ struct UserEvent {
             guard let position = found, before.flows[position...].allSatisfy(\.isDismissable) else {
                 return .refused("there is no flow that may be dismissed")
             }
-            after.remove(Set(before.flows[position...].map(\.owner)))
+            after.remove([], flowsFrom: position)
             return .state(after)
         case .answer, .open, .relaunch, .describeClient: return .open
         }
@@ -76,7 +76,7 @@ struct UserEvent {
         guard let flow = before.flows.last, flow.isDismissable else {
             return .refused("there is nothing to go back to")
         }
-        after.remove([flow.owner])
+        after.remove([], flowsFrom: before.flows.count - 1)
         return .state(after)
     }
 

@@ -212,6 +212,9 @@ public final class App: Sendable {
         types.map { ($0.name, $0.events, $0.signals) }
     }
 
+    /// The types of its coordinators, the root's first.
+    package var coordinatorTypes: [any Coordinator.Type] { types.map(\.type) }
+
     /// Whether any coordinator of the app declares `willBeRemoved`.
     package var hasEndObservers: Bool { types.contains { $0.work.willBeRemoved != nil } }
 

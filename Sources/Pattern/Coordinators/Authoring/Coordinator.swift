@@ -6,7 +6,7 @@ public import JSONCoding
 /// Its stored properties are its state and are saved with the session; its mutating functions are its behaviour. Each
 /// function works on a copy that replaces the original only when the whole transition succeeds, so a function that
 /// throws has changed nothing.
-public protocol Coordinator: Codable, Sendable, NearMisses {
+public protocol Coordinator: Codable, Sendable {
     /// The events that this coordinator's screens can send.
     associatedtype Event: NavigationEvent = NoEvent
 
@@ -32,18 +32,6 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     associatedtype RemovalResult = Undeclared
     /// Swift infers it from `deviceDidPair`, which a root may leave out.
     associatedtype PairingResult = Undeclared
-
-    /// See `NearMisses`, which knows neither `Event` nor `Effect`.
-    associatedtype EnablingNearMiss = Undeclared
-    associatedtype BareEnablingNearMiss = Undeclared
-    associatedtype TitleNearMiss = Undeclared
-    associatedtype MislabelledTitleNearMiss = Undeclared
-    associatedtype FieldsNearMiss = Undeclared
-    associatedtype MislabelledFieldsNearMiss = Undeclared
-    associatedtype FailureNearMiss = Undeclared
-    associatedtype BareFailureNearMiss = Undeclared
-    associatedtype RetriesNearMiss = Undeclared
-    associatedtype BoundRetriesNearMiss = Undeclared
 
     /// The name in JSON, in logs and in saved sessions, unique in an app. By default the type's name without
     /// “Coordinator”, its first letter in lower case. Declare it before you rename the type, so that saved sessions can
@@ -108,15 +96,6 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     /// that of an event's handler, see `onError` of `App`.
     mutating func effectDidFail(_ effect: Effect, _ error: any Error, _ navigator: inout Navigator) async throws
 
-    @available(*, deprecated, message: "write static func retries(_:)")
-    func retries(_ effect: Effect) throws -> BoundRetriesNearMiss
-    @available(*, deprecated, message: "write retries(_:)")
-    static func retries(for effect: Effect) throws -> RetriesNearMiss
-    @available(*, deprecated, message: "write effectDidFail(_:_:_:)")
-    mutating func effectDidFail(_: Effect, _: any Error, navigator: inout Navigator) async throws -> FailureNearMiss
-    @available(*, deprecated, message: "write effectDidFail(_:_:_:)")
-    mutating func effectDidFail(_ effect: Effect, _ error: any Error) async throws -> BareFailureNearMiss
-
     /// Called after a child asked to finish and was removed, with its descendants and all their screens. The child's
     /// properties are its result.
     mutating func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) async throws
@@ -148,11 +127,6 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     ///   because there is no payload yet.
     func isEnabled(_ event: Event, in context: NavigationContext) -> Bool
 
-    @available(*, deprecated, message: "write isEnabled(_:in:)")
-    func isEnabled(_ event: Event, context: NavigationContext) async throws -> EnablingNearMiss
-    @available(*, deprecated, message: "write isEnabled(_:in:)")
-    func isEnabled(_ event: Event, _ context: NavigationContext) async throws -> BareEnablingNearMiss
-
     /// The title of the button that sends an event, in the user's language. By default `event.title`. A control that has a
     /// title of its own keeps that.
     ///
@@ -170,15 +144,6 @@ public protocol Coordinator: Codable, Sendable, NearMisses {
     ///
     /// - Parameter event: the event's first example.
     func fields(of event: Event, in context: NavigationContext) -> FieldList
-
-    @available(*, deprecated, message: "write title(of:in:)")
-    func title(of event: Event, context: NavigationContext) async throws -> TitleNearMiss
-    @available(*, deprecated, message: "write title(of:in:)")
-    func title(for event: Event, in context: NavigationContext) async throws -> MislabelledTitleNearMiss
-    @available(*, deprecated, message: "write fields(of:in:)")
-    func fields(of event: Event, context: NavigationContext) async throws -> FieldsNearMiss
-    @available(*, deprecated, message: "write fields(of:in:)")
-    func fields(for event: Event, in context: NavigationContext) async throws -> MislabelledFieldsNearMiss
 
     /// Redraws a screen of this coordinator: its title, parameters, events and rows, and the labels of its tabs.
     ///
@@ -353,20 +318,6 @@ extension Coordinator where EventList == Undeclared {
 
 extension Coordinator where ScreenList == Undeclared {
     public static var screens: Undeclared { Undeclared() }
-}
-
-// See `NearMisses`.
-extension Coordinator {
-    public func isEnabled(_ event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
-    public func isEnabled(_ event: Event, _ context: NavigationContext) -> Undeclared { Undeclared() }
-    public func title(of event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
-    public func title(for event: Event, in context: NavigationContext) -> Undeclared { Undeclared() }
-    public func fields(of event: Event, context: NavigationContext) -> Undeclared { Undeclared() }
-    public func fields(for event: Event, in context: NavigationContext) -> Undeclared { Undeclared() }
-    public func retries(_ effect: Effect) -> Undeclared { Undeclared() }
-    public static func retries(for effect: Effect) -> Undeclared { Undeclared() }
-    public mutating func effectDidFail(_: Effect, _: any Error, navigator: inout Navigator) -> Undeclared { .init() }
-    public mutating func effectDidFail(_ effect: Effect, _ error: any Error) -> Undeclared { Undeclared() }
 }
 
 extension Coordinator where Event == NoEvent {

@@ -115,7 +115,7 @@ final class CoordinatorType: Sendable {
             .map { "\(name).everywhere has “\($0)”, which is no event of it" }
             + screens.compactMap(\.problem).map { "\(name).screens has \($0)" }
             + CoordinatorType.problems(ofAliases: aliases, shapes: shapes ?? [], name)
-            + C.unfitLists + C.nearMisses
+            + C.unfitLists
     }
 
     func event(_ name: String) -> EventShape? {

@@ -12,19 +12,19 @@ extension TransitionRun {
     ///   - asking: whether coordinators may object.
     ///   - finisher: the coordinator among them that finishes; `nil` if none does.
     ///   - reason: why the others and their descendants go. Flows above theirs are dismissed.
+    ///   - position: that of the first presented flow that goes in any case.
     mutating func drop(
         _ chosen: Set<Int> = [], asking: Bool = true, finisher: Int? = nil, for reason: RemovalReason = .dismissed,
-        screens matches: (PlacedScreen) -> Bool = { _ in false }
+        flowsFrom position: Int? = nil, screens matches: (PlacedScreen) -> Bool = { _ in false }
     ) {
-        let ids = state.leaving(with: chosen)
-        let goes = { (screen: PlacedScreen) in ids.contains(screen.coordinator) || matches(screen) }
+        let leaving = state.leaving(with: chosen, flowsFrom: position ?? state.presented.count)
+        let ids = leaving.coordinators
+        let goes = { (screen: PlacedScreen) in leaving.includes(screen) || matches(screen) }
         for screen in state.screensToLeave(where: goes) { noteGone(screen, asking: asking) }
-        for flow in state.presented where ids.contains(flow.coordinator) && !chosen.contains(flow.coordinator) {
-            if let living = state[flow.coordinator], !(living.parent.map(ids.contains) ?? true) {
-                notices.append(living)
-            }
+        notices += state.guests(ofFlowsFrom: leaving.position).filter { guest in
+            !chosen.contains(guest.id) && guest.parent.map { !ids.contains($0) } ?? false
         }
-        state.presented.removeLast(state.presented.drop { !ids.contains($0.coordinator) }.count)
+        state.presented.removeSubrange(leaving.position...)
         state.stack.removeScreens(where: goes)
         for index in state.presented.indices { state.presented[index].stack.removeScreens(where: goes) }
         guard !ids.isEmpty else { return }
@@ -62,12 +62,12 @@ extension TransitionRun {
 
     /// Dismisses the flow at that position and all flows above it, and notifies the parents that remain.
     mutating func dismissFlows(from position: Int) {
-        let coordinators = state.presented[position...].map(\.coordinator)
-        let childrenOfOthers = coordinators.compactMap { state[$0] }.filter { coordinator in
-            coordinator.parent.map { !state.families(of: Set(coordinators)).contains($0) } ?? false
+        let guests = state.guests(ofFlowsFrom: position)
+        let family = state.families(of: Set(guests.map(\.id)))
+        drop(Set(guests.map(\.id)), flowsFrom: position)
+        for guest in guests where guest.parent.map({ !family.contains($0) }) ?? false {
+            notifyParent(ofDismissed: guest)
         }
-        drop(Set(coordinators))
-        for coordinator in childrenOfOthers { notifyParent(ofDismissed: coordinator) }
     }
 
     /// Does what follows from the screens that a request or an event has removed, or left: asks whether that may be, and
@@ -341,12 +341,30 @@ extension NavigationState {
         self[screen.coordinator]?.coordinator.shouldLeave(screen.screen, in: context(as: drawn ?? self))
     }
 
-    /// The ids of coordinators, of all their descendants, and of the flows presented above theirs: they go together.
-    func leaving(with ids: Set<Int>) -> Set<Int> {
+    /// What goes together: coordinators, all their descendants, the flows that they have presented, the flows above these,
+    /// and who was started there.
+    ///
+    /// - Parameter position: that of the first flow that goes in any case.
+    func leaving(with ids: Set<Int>, flowsFrom position: Int) -> Leaving {
         let family = families(of: ids)
-        guard let position = presented.firstIndex(where: { family.contains($0.coordinator) }) else { return family }
-        let all = families(of: family.union(presented[position...].map(\.coordinator)))
-        return all == family ? family : leaving(with: all)
+        let first = presented.prefix(position).firstIndex { family.contains($0.coordinator) } ?? position
+        let all = family.union(guests(ofFlowsFrom: first).map(\.id))
+        guard all == family else { return leaving(with: all, flowsFrom: first) }
+        var screens: [PlacedScreen] = []
+        for flow in presented[first...] { flow.stack.forEachScreen { screens.append($0) } }
+        return Leaving(coordinators: family, position: first, screens: screens)
+    }
+
+    struct Leaving {
+        let coordinators: Set<Int>
+        /// That of the first presented flow that goes; all above it go, too.
+        let position: Int
+        /// Those of the flows.
+        let screens: [PlacedScreen]
+
+        func includes(_ screen: PlacedScreen) -> Bool {
+            coordinators.contains(screen.coordinator) || screens.contains { $0 === screen }
+        }
     }
 
     /// The ids of coordinators and all their descendants.
@@ -403,8 +421,8 @@ extension TransitionRun {
             notifyParent(ofDismissed: homeless)
             return true
         }
-        if let flow = state.presented.first(where: { $0.stack.screens.isEmpty }) {
-            drop(state.families(of: [flow.coordinator]))
+        if let flow = state.presented.firstIndex(where: { $0.stack.screens.isEmpty }) {
+            drop(state.families(of: Set(state.guests(ofFlowsFrom: flow).map(\.id))), flowsFrom: flow)
             return true
         }
         for screen in state.screens {

@@ -19,7 +19,19 @@ extension Navigator {
         record(Present(child: child, presentation: presentation))
     }
 
-    /// Dismisses the presented flow that this coordinator runs in, and all flows above it. The parent of the presented
+    /// Shows one of this coordinator's own screens over everything: a flow without a coordinator of its own, for example a
+    /// text to read. Its events are this coordinator's. What is pushed or started while it is visible comes on top of it.
+    ///
+    /// - Parameters: see `present(_:as:detent:isDismissable:)`.
+    public mutating func present(
+        _ screen: Screen, as style: PresentedFlow.Style = .sheet, detent: PresentedFlow.Detent? = nil,
+        isDismissable: Bool? = nil
+    ) {
+        let presentation = Presentation(style, detent, isDismissable: isDismissable)
+        record(PresentScreen(screen: screen, presentation: presentation))
+    }
+
+    /// Dismisses the presented flow that this coordinator's stack is in, and all flows above it. The parent of the presented
     /// coordinator gets `childWasDismissed`; to end with a result, call `finish` instead. Nothing happens if it is not in
     /// one.
     public mutating func dismiss() {
@@ -72,11 +84,26 @@ private struct Present: Request {
     }
 }
 
+private struct PresentScreen: Request {
+    let screen: Screen
+    let presentation: Presentation
+    var name: String { "present(\(screen.name))" }
+
+    func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) throws(NavigationError) {
+        try run.checkDepth(by: coordinator)
+        let key = run.state.nextKey("p")
+        let stack = ScreenStack(id: run.state.nextID())
+        run.state.presented.append(
+            PresentedFlow(key: key, presentation: presentation, stack: stack, coordinator: coordinator.id))
+        try run.place(screen, on: stack.id, of: coordinator)
+    }
+}
+
 private struct Dismiss: Request {
     var name: String { "dismiss()" }
 
     func perform(in run: inout TransitionRun, by coordinator: LivingCoordinator) {
-        if let own = run.state.flow(ofStack: coordinator.home) { run.dismissFlows(from: own) }
+        if let own = run.state.flow(ofStack: run.state.stackID(for: coordinator)) { run.dismissFlows(from: own) }
     }
 }
 
@@ -214,13 +241,12 @@ private struct Move: Request {
         let all = state.stack(source)?.screens ?? []
         let moved = all.filter { family.contains($0.coordinator) }
         guard !moved.isEmpty else { throw run.impossible("the flow has no screen on its stack") }
-        let sheet = state.presented.firstIndex { $0.coordinator == child.id }
-        if let other = state.presented.first(where: { $0.coordinator != child.id && family.contains($0.coordinator) }) {
-            let name = state[other.coordinator]?.name ?? ""
-            throw run.impossible("the flow has presented “\(name)”, which must be dismissed first")
+        let sheet = state.presented.firstIndex { $0.stack.id == source && $0.coordinator == child.id }
+        if let other = state.presented.first(where: { $0.stack.id != source && family.contains($0.coordinator) }) {
+            throw run.impossible("the flow has presented “\(state.name(of: other))”, which must be dismissed first")
         }
         if let sheet, sheet < state.presented.count - 1 {
-            let name = state[state.presented[sheet + 1].coordinator]?.name ?? ""
+            let name = state.name(of: state.presented[sheet + 1])
             throw run.impossible("“\(name)” is presented over the flow, and must be dismissed first")
         }
         let nesting = state.nesting(ofStack: source)

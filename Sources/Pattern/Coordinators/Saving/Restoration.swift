@@ -73,7 +73,7 @@ extension App {
 
 extension NavigationState {
     /// Whether every number occurs once and will not be given out again, and whether the root and every flow has the
-    /// stack on which it was started.
+    /// stack on which it was started, or its presenter's screen.
     fileprivate var isSound: Bool {
         var stacks: [Int] = []
         stack.forEachStack { stacks.append($0.id) }
@@ -86,7 +86,10 @@ extension NavigationState {
         return numbers.count == keys.count && numbers.areDistinct(upTo: lastKey)
             && coordinators.map(\.id).areDistinct(upTo: lastID) && stacks.areDistinct(upTo: lastID)
             && coordinators.first?.parent == nil && coordinators.first?.home == stack.id
-            && presented.allSatisfy { self[$0.coordinator]?.home == $0.stack.id }
+            && presented.allSatisfy { flow in
+                self[flow.coordinator]?.home == flow.stack.id
+                    || flow.stack.screens.first?.coordinator == flow.coordinator
+            }
             && pending.map(\.number).areDistinct(upTo: lastID)
     }
 }

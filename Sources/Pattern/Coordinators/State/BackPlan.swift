@@ -48,8 +48,8 @@ extension NavigationState {
     /// alert first.
     public func asks(beforeDismissing position: Int) -> Bool {
         guard let lowest = lowestDismissable, position >= lowest else { return false }
-        let flows = families(of: Set(presented[position...].map(\.coordinator)))
-        return screensToLeave { flows.contains($0.coordinator) }.contains { objection(to: $0) != nil }
+        let leaving = leaving(with: [], flowsFrom: position)
+        return screensToLeave(where: leaving.includes).contains { objection(to: $0) != nil }
     }
 
     /// The position of the lowest presented flow that the user may dismiss together with all flows above it; `nil` if

@@ -32,7 +32,7 @@ package struct Findings: Sendable {
                 guard !known.contains(key), let (screen, flow) = state.cover(of: key), covering.contains(flow.key)
                 else { continue }
                 let owner = state[screen.coordinator]?.name ?? ""
-                let above = state[flow.coordinator]?.name ?? ""
+                let above = state.name(of: flow)
                 hidden.insert(
                     "“\(owner)” shows screen “\(screen.screen.name)” under the flow “\(above)”, where the user does not see it"
                 )
@@ -70,7 +70,8 @@ package struct Findings: Sendable {
 extension NavigationState {
     /// Whether a coordinator is shown over screens of others, so that users expect to return to these.
     fileprivate func isFlow(_ coordinator: LivingCoordinator) -> Bool {
-        if presented.contains(where: { $0.coordinator == coordinator.id }) { return true }
+        let isPresented = presented.contains { $0.coordinator == coordinator.id && $0.stack.id == coordinator.home }
+        if isPresented { return true }
         guard let first = stack(coordinator.home)?.screens.first, coordinator.parent != nil else { return false }
         return !families(of: [coordinator.id]).contains(first.coordinator)
             && screens.contains { $0.coordinator == coordinator.id }

@@ -197,6 +197,19 @@ extension NavigationState {
         presented.firstIndex { $0.stack.contains(id) }
     }
 
+    /// What the author calls a presented flow: its coordinator, or its screen if that has none of its own.
+    func name(of flow: PresentedFlow) -> String {
+        guard let coordinator = self[flow.coordinator], coordinator.home == flow.stack.id else {
+            return flow.stack.screens.first?.screen.name ?? ""
+        }
+        return coordinator.name
+    }
+
+    /// The coordinators that were started in the presented flows from that position on.
+    func guests(ofFlowsFrom position: Int) -> [LivingCoordinator] {
+        presented[position...].flatMap { flow in coordinators.filter { flow.stack.contains($0.home) } }
+    }
+
     /// The stack of that id, wherever it is.
     func stack(_ id: Int) -> ScreenStack? {
         var found: ScreenStack?
@@ -268,7 +281,8 @@ public struct PresentedFlow: Sendable, Equatable {
     public let key: String
     let presentation: Presentation
     public internal(set) var stack: ScreenStack
-    /// The id of the coordinator that was presented; the flow ends with it.
+    /// The id of the coordinator that was presented; the flow ends with it, and its home is the flow's stack. That of a screen
+    /// without a coordinator of its own belongs to the one that has presented it.
     package let coordinator: Int
 
     public var style: Style { presentation.style }

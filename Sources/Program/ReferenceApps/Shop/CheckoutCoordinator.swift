@@ -5,7 +5,7 @@ extension Shop {
     struct CheckoutCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Payments).self, (any Catalog).self]
         static let screens = [
-            ScreenType("address"), ScreenType("payment"), ScreenType("paying"),
+            ScreenType("address"), ScreenType("payment"), ScreenType("paying"), ScreenType("terms"),
             ScreenType("receipt", content: Bill.self),
         ]
 
@@ -35,17 +35,18 @@ extension Shop {
             /// Leaves the checkout for one of its items.
             case showItem(id: Int)
             case pay(card: Secret)
+            case readTerms
             case done
             static let examples: [Event] = [
                 .type("Main St"), .submitAddress(Address(street: "1 Main Street", city: "Springfield")),
-                .showItem(id: 1), .pay(card: "4242 4242 4242 4242"), .done,
+                .showItem(id: 1), .pay(card: "4242 4242 4242 4242"), .readTerms, .done,
             ]
 
             /// An agent watches, and shows items.
             var roles: [DeviceRole] {
                 switch self {
                 case .type, .submitAddress, .pay: [.customer]
-                case .showItem, .done: []
+                case .showItem, .readTerms, .done: []
                 }
             }
 
@@ -55,7 +56,7 @@ extension Shop {
                 case .submitAddress:
                     [Field("street", minLength: 1), Field("city", minLength: 1), Field("note", "Note for the courier")]
                 case .pay: [Field("card", "Card number", minLength: 1)]
-                case .showItem, .done: []
+                case .showItem, .readTerms, .done: []
                 }
             }
         }
@@ -107,8 +108,11 @@ extension Shop {
                 }
                 draft = ""
                 self.address = address
-                navigator.push(
-                    Screen("payment", title: "Payment", events: [Control("Pay now", role: .primary, sends: "pay")]))
+                let events = [
+                    Control("Pay now", role: .primary, sends: "pay"),
+                    Control(role: .navigation, sends: Event.readTerms),
+                ]
+                navigator.push(Screen("payment", title: "Payment", events: events))
             case .showItem(let id):
                 navigator.tell(TabCoordinator.self) { tabs, navigator in tabs.showProduct(id, &navigator) }
             case .pay(let card):
@@ -116,9 +120,14 @@ extension Shop {
                 let token = try await navigator.resolve((any Payments).self).token(for: card)
                 navigator.perform(Effect.charge(token: token))
                 navigator.push(Screen("paying", title: "One moment", events: [], back: .forbidden))
+            case .readTerms: navigator.present(CheckoutCoordinator.terms)
             case .done: navigator.finish()
             }
         }
+
+        private static let terms = Screen(
+            "terms", title: "Terms of sale",
+            params: ["text": "What you do not like, you may send back within 14 days."], events: [])
 
         func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
             switch effect {

@@ -29,6 +29,7 @@ enum Ask: Codable, Sendable {
     case setTabs([String])
     case start(String)
     case present(String, PresentedFlow.Style)
+    case presentScreen(String)
     case dismiss
     case dismissPresented
     case noteWhetherPresenting
@@ -130,6 +131,7 @@ extension Flow {
         case .start: navigator.start(CCoordinator())
         case .present("b", let style): navigator.present(BCoordinator(), as: style, isDismissable: true)
         case .present(_, let style): navigator.present(CCoordinator(), as: style, isDismissable: true)
+        case .presentScreen(let name): navigator.present(Screen(name))
         case .dismiss: navigator.dismiss()
         case .dismissPresented: navigator.dismissPresented()
         case .noteWhetherPresenting: told.append(navigator.isPresenting ? "presenting" : "not presenting")

@@ -24,6 +24,9 @@ import Testing
         func childDidFinish(_ child: any Coordinator) async throws {}
         func childWasDismissed(_ child: any Coordinator, navigator: inout Navigator) async {}
         func childWasDismissed(_ child: any Coordinator) {}
+        func childWasDismissed(_ child: any Coordinator, _ reason: String, _ navigator: inout Navigator) {}
+        mutating func childDidFinsh(_ child: any Coordinator, _ navigator: inout Navigator) throws {}
+        func titel(of event: Event, in context: NavigationContext) -> String { "Go" }
         func isEnabled(_ event: Event, context: NavigationContext) -> Bool { true }
         func isEnabled(_ event: Event, _ context: NavigationContext) -> Bool { true }
         func title(of event: Event, context: NavigationContext) -> String { "Go" }
@@ -76,17 +79,19 @@ import Testing
             ("childDidDeliver(_:from:navigator:)", "childDidDeliver(_:from:_:)"),
             ("childDidDeliver(_:from:)", "childDidDeliver(_:from:_:)"),
             ("childDidDeliver(_:_:)", "childDidDeliver(_:from:_:)"),
-            ("screenWasRemoved(_:navigator:)", "screenWasRemoved(_:_:)"),
-            ("screenWasRemoved(_:)", "screenWasRemoved(_:_:)"),
             ("screenWasRemoved(_:_:)", "extension MisspeltCoordinator: StackDelegate"),
             ("willBeRemoved(_:context:)", "willBeRemoved(_:in:)"), ("willBeRemoved(_:_:)", "willBeRemoved(_:in:)"),
-            ("willBeRemoved(_:in:) for a NavigationContext", "willBeRemoved(_:in:) for an EffectContext"),
-            ("willBeRemoved(_:_:) for a Navigator", "willBeRemoved(_:in:)"),
+            (
+                "willBeRemoved(_: RemovalReason, in: NavigationContext)",
+                "willBeRemoved(_: RemovalReason, in: EffectContext)"
+            ),
+            ("willBeRemoved(_:_:)", "willBeRemoved(_:in:)"), ("childDidFinsh(_:_:)", "childDidFinish(_:_:)"),
+            ("titel(of:in:)", "title(of:in:)"), ("childWasDismissed(_:_:_:)", "childWasDismissed(_:_:)"),
             ("deviceDidPair(_:navigator:)", "deviceDidPair(_:_:)"), ("deviceDidPair(_:)", "deviceDidPair(_:_:)"),
         ]
-        #expect(
-            app.problems
-                == meant.map { "app “app”: misspelt declares \($0.0), which nobody calls: write \($0.1)" })
+        let problems = meant.map { "app “app”: misspelt declares \($0.0), which nobody calls: write \($0.1)" }
+        #expect(app.mistakes == problems.sorted())
+        #expect(app.problems == [])
     }
 
     /// Has what only a `TabBarDelegate` has.
@@ -98,11 +103,63 @@ import Testing
 
     @Test func `functions for tabs are named where they are not called`() {
         #expect(
-            App("app", root: { TabbedCoordinator() }).problems
-                == ["shouldSelectTab", "didSelectTab"].map {
+            App("app", root: { TabbedCoordinator() }).mistakes
+                == ["didSelectTab", "shouldSelectTab"].map {
                     "app “app”: tabbed declares \($0)(_:_:), which nobody calls: write extension TabbedCoordinator: "
                         + "TabBarDelegate"
                 })
+    }
+
+    /// Has functions of its own that are called almost as those of a coordinator.
+    struct HelpfulCoordinator: Coordinator {
+        enum Event: NavigationEvent, CaseIterable { case go }
+
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("helpful")) }
+        func handle(_ event: Event, _ navigator: inout Navigator) {}
+        func childDidFinish(_ child: any Coordinator, _ navigator: inout Navigator) {
+            if let child = child as? TabbedCoordinator { childDidFinish(child, &navigator) }
+        }
+        func childDidFinish(_ child: TabbedCoordinator, _ navigator: inout Navigator) {}
+        func childDidDeliver(_ value: any Sendable, from child: any Coordinator, _ navigator: inout Navigator) {}
+        func title(of event: Event, isShort: Bool) -> String { isShort ? "G" : "Go" }
+        func render(_ prices: [String: (_ count: Int) -> Int], _ separator: String) -> String { separator }
+        func open(_ file: String) throws -> String { file }
+        static func fields<Value>(of value: Value) -> [Value] { [value] }
+    }
+
+    @Test func `functions of the author's own may have similar names`() {
+        #expect(App("app", root: { HelpfulCoordinator() }).mistakes == [])
+    }
+
+    struct LinkedCoordinator: Coordinator {
+        static let links: [LinkPattern] = ["/a"]
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("linked")) }
+    }
+
+    struct OpeningCoordinator: Coordinator {
+        func start(_ navigator: inout Navigator) { navigator.push(Screen("opening")) }
+        func open(_ link: Link, _ navigator: inout Navigator) async throws -> LinkDecision { .pending }
+    }
+
+    @Test func `links that nobody opens are named, and an opener without links`() {
+        #expect(
+            App("app", root: { LinkedCoordinator() }).mistakes == [
+                "app “app”: its coordinators declare links, and none declares open(_:_:)"
+            ])
+        #expect(
+            App("app", root: { OpeningCoordinator() }).mistakes == [
+                "app “app”: opening declares open(_:_:), and no coordinator declares links"
+            ])
+        #expect(
+            App("app", root: { OpeningCoordinator() }, coordinators: [LinkedCoordinator.self]).mistakes == [])
+    }
+
+    @Test func `a coordinator that no app lists is named`() {
+        let unlisted = App.unlistedCoordinators(in: [App("app", root: { LinkedCoordinator() })])
+
+        #expect(unlisted.contains("CoordinatorsTests.NearMissTests.OpeningCoordinator"))
+        #expect(!unlisted.contains("CoordinatorsTests.NearMissTests.LinkedCoordinator"))
+        #expect(unlisted.allSatisfy { $0.hasPrefix("CoordinatorsTests.") })
     }
 
     /// Lists without their types.
