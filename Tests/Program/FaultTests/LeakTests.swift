@@ -18,11 +18,17 @@ extension Faults {
             let count = Scale.factor == 1 ? 40_000 : 500_000
             try await LeakTests.goThereAndBack(first, in: sessions, at: server.port)
             let trees = sessions.map { opener.call("GET", "\($0.path)/coordinators", token: $0.token)?.text }
-            let memory = try server.residentMemory
+            var growth: [Int] = []
 
-            try await LeakTests.goThereAndBack(count, in: sessions, at: server.port)
+            // A leak grows again. What more threads need does not, if a busy machine has interrupted a function for so long
+            // that it is called on others from then on.
+            repeat {
+                let memory = try server.residentMemory
+                try await LeakTests.goThereAndBack(count, in: sessions, at: server.port)
+                growth.append(try server.residentMemory - memory)
+            } while growth.count < 3 && growth[growth.count - 1] >= limit
 
-            #expect(try server.residentMemory - memory < limit, "from \(memory) KiB, after \(2 * count) events")
+            #expect(growth[growth.count - 1] < limit, "grown by \(growth) KiB, each in \(2 * count) events")
             for (session, tree) in zip(sessions, trees) {
                 #expect(tree?.contains(#""count":1"#) == true)
                 #expect(opener.call("GET", "\(session.path)/coordinators", token: session.token)?.text == tree)

@@ -147,6 +147,7 @@ struct TheatreCoordinator: Coordinator {
     }
 
     func start(_ navigator: inout Navigator) { navigator.push(Screen("hall")) }
+    func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision { .passedOn }
 
     mutating func handle(_ event: Event, _ navigator: inout Navigator) {
         switch event {
