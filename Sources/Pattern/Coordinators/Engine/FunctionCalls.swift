@@ -65,15 +65,13 @@ package protocol CallObserver: AnyObject, Sendable {
 ///
 /// Such a thread serves many clients, who all wait while a function blocks it with `Thread.sleep`, a lock or a
 /// synchronous request. Only measuring shows whether a function blocks. So every function runs on other threads first,
-/// until `quickCallsRequired` calls have been quick. A function that then blocks a connection thread has to prove
-/// itself again, because the whole process may merely have been paused. If it blocks one a second time, it runs on
-/// other threads for good.
+/// until `firstProof` calls have been quick. A function that then blocks a connection thread has to prove itself again,
+/// because a busy machine may merely have interrupted the thread: each time by four times as many calls in a row.
 package final class FunctionConduct: Sendable {
     private struct State {
-        /// Quick calls on other threads since the last strike.
+        /// Quick calls on other threads since the last strike, or since the last one there that would have been one.
         var quickCalls = 0
-        /// How often the function has blocked a connection thread.
-        var strikes = 0
+        var quickCallsRequired = FunctionConduct.firstProof
         /// Grows with each slow call on a connection thread, and shrinks with each quick one.
         var debt = 0
         /// The start times of the calls that are running on connection threads, in nanoseconds.
@@ -83,8 +81,9 @@ package final class FunctionConduct: Sendable {
         /// The number of other threads that the function's calls hold.
         var threads = 0
 
+        /// The function has blocked a connection thread.
         mutating func strike() {
-            strikes += 1
+            quickCallsRequired = min(4 * quickCallsRequired, FunctionConduct.longestProof)
             (quickCalls, debt) = (0, 0)
             // Otherwise each call that is blocked now would count as another strike.
             startTimes = []
@@ -99,7 +98,7 @@ package final class FunctionConduct: Sendable {
         case elsewhereFromNow
     }
 
-    private static let quickCallsRequired = 8
+    private static let (firstProof, longestProof) = (8, 8 << 20)
     /// A call that takes less is quick: 20 ms, in nanoseconds.
     private static let quickLimit = 20_000_000
     /// A call that takes as long blocks its thread: 100 ms, in nanoseconds.
@@ -121,7 +120,7 @@ package final class FunctionConduct: Sendable {
     /// - Parameter now: monotonic time in nanoseconds.
     package func begin(at now: Int) -> Place {
         state.withLock { state in
-            guard state.quickCalls >= FunctionConduct.quickCallsRequired, state.strikes < 2 else { return .elsewhere }
+            guard state.quickCalls >= state.quickCallsRequired else { return .elsewhere }
             guard !state.startTimes.contains(where: { now - $0 >= FunctionConduct.blockingLimit }) else {
                 state.strike()
                 return .elsewhereFromNow
@@ -172,7 +171,7 @@ package final class FunctionConduct: Sendable {
         state.withLock { state in
             if duration >= FunctionConduct.blockingLimit {
                 state.quickCalls = 0
-            } else if duration < FunctionConduct.quickLimit, state.quickCalls < FunctionConduct.quickCallsRequired {
+            } else if duration < FunctionConduct.quickLimit, state.quickCalls < state.quickCallsRequired {
                 state.quickCalls += 1
             }
         }

@@ -21,10 +21,12 @@ extension TransitionRun {
         let ids = leaving.coordinators
         let goes = { (screen: PlacedScreen) in leaving.includes(screen) || matches(screen) }
         for screen in state.screensToLeave(where: goes) { noteGone(screen, asking: asking) }
-        notices += state.guests(ofFlowsFrom: leaving.position).filter { guest in
-            !chosen.contains(guest.id) && guest.parent.map { !ids.contains($0) } ?? false
+        if leaving.position < state.presented.count {
+            notices += state.guests(ofFlowsFrom: leaving.position).filter { guest in
+                !chosen.contains(guest.id) && guest.parent.map { !ids.contains($0) } ?? false
+            }
+            state.presented.removeSubrange(leaving.position...)
         }
-        state.presented.removeSubrange(leaving.position...)
         state.stack.removeScreens(where: goes)
         for index in state.presented.indices { state.presented[index].stack.removeScreens(where: goes) }
         guard !ids.isEmpty else { return }
@@ -346,6 +348,10 @@ extension NavigationState {
     ///
     /// - Parameter position: that of the first flow that goes in any case.
     func leaving(with ids: Set<Int>, flowsFrom position: Int) -> Leaving {
+        // Most often only screens go.
+        if ids.isEmpty, position == presented.count {
+            return Leaving(coordinators: [], position: position, screens: [])
+        }
         let family = families(of: ids)
         let first = presented.prefix(position).firstIndex { family.contains($0.coordinator) } ?? position
         let all = family.union(guests(ofFlowsFrom: first).map(\.id))

@@ -13,7 +13,7 @@ extension App {
         } else if compiled.allSatisfy({ $0.opensLinks == false }),
             !App.modules(of: [self]).contains(where: CompiledNames.ofProgram.inheritsOpening)
         {
-            mistakes.append("its coordinators declare links, and none declares open(_:_:)")
+            mistakes.append("its coordinators declare links, such as “\(links[0].text)”, and none declares open(_:_:)")
         }
         return problems + mistakes.map { "app “\(name)”: \($0)" }
     }

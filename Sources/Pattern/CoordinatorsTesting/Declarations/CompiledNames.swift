@@ -39,32 +39,34 @@ struct CompiledNames: Sendable {
 
     #if os(Linux)
     private mutating func read(_ file: UnsafeRawBufferPointer) {
-        func value<Value: BitwiseCopyable>(at offset: UInt64, as: Value.Type = Value.self) -> Value? {
-            guard offset <= UInt64(file.count), file.count - Int(offset) >= MemoryLayout<Value>.size else { return nil }
-            return file.loadUnaligned(fromByteOffset: Int(offset), as: Value.self)
+        /// `nil` if the file does not have it whole.
+        func part(at offset: UInt64, size: UInt64) -> UnsafeRawBufferPointer? {
+            guard let offset = Int(exactly: offset), let size = Int(exactly: size), offset <= file.count,
+                size <= file.count - offset
+            else { return nil }
+            return UnsafeRawBufferPointer(rebasing: file[offset..<offset + size])
+        }
+        func value<Value: BitwiseCopyable>(at offset: UInt64, as type: Value.Type) -> Value? {
+            part(at: offset, size: UInt64(MemoryLayout<Value>.size))?.loadUnaligned(as: type)
         }
         guard let header = value(at: 0, as: Elf64_Ehdr.self) else { return }
         let sections = (0..<UInt64(header.e_shnum)).compactMap { index in
             value(at: header.e_shoff &+ index * UInt64(header.e_shentsize), as: Elf64_Shdr.self)
         }
         guard let table = sections.first(where: { $0.sh_type == SHT_SYMTAB }),
-            sections.indices.contains(Int(table.sh_link))
+            sections.indices.contains(Int(table.sh_link)),
+            let symbols = part(at: table.sh_offset, size: table.sh_size),
+            case let list = sections[Int(table.sh_link)],
+            let texts = part(at: list.sh_offset, size: list.sh_size), texts.last == 0
         else { return }
-        let names = sections[Int(table.sh_link)]
-        // The last name ends there, so that none reaches beyond the file.
-        guard let last: UInt8 = value(at: names.sh_offset &+ names.sh_size &- 1), last == 0,
-            value(at: table.sh_offset &+ table.sh_size &- 1, as: UInt8.self) != nil
-        else { return }
-        let (symbols, texts) = (file.baseAddress! + Int(table.sh_offset), file.baseAddress! + Int(names.sh_offset))
-        let count = Int(table.sh_size) / MemoryLayout<Elf64_Sym>.stride
         // 300,000 symbols of a large program take 0.1 s, also if this is compiled without optimization.
-        var index = 0
-        while index < count {
-            let symbol = symbols.loadUnaligned(
-                fromByteOffset: index * MemoryLayout<Elf64_Sym>.stride, as: Elf64_Sym.self)
-            index += 1
-            guard UInt64(symbol.st_name) < names.sh_size else { continue }
-            let name = (texts + Int(symbol.st_name)).assumingMemoryBound(to: CChar.self)
+        let size = MemoryLayout<Elf64_Sym>.stride
+        var offset = 0
+        while offset + size <= symbols.count {
+            let symbol = symbols.loadUnaligned(fromByteOffset: offset, as: Elf64_Sym.self)
+            offset += size
+            guard Int(symbol.st_name) < texts.count, let start = texts.baseAddress else { continue }
+            let name = (start + Int(symbol.st_name)).assumingMemoryBound(to: CChar.self)
             guard name[0] == 0x24, name[1] == 0x73 else { continue }  // $s
             let length = strlen(name)
             switch (name[length - 2], name[length - 1]) {

@@ -5,8 +5,8 @@ extension Shop {
     struct CheckoutCoordinator: Coordinator {
         static let dependencies: [any Any.Type] = [(any Payments).self, (any Catalog).self]
         static let screens = [
-            ScreenType("address"), ScreenType("payment"), ScreenType("paying"), ScreenType("terms"),
-            ScreenType("receipt", content: Bill.self),
+            ScreenType("address"), ScreenType("payment"), ScreenType("paying"),
+            ScreenType("terms", Terms.self), ScreenType("receipt", content: Bill.self),
         ]
 
         let items: [Int]
@@ -27,6 +27,11 @@ extension Shop {
             var city: String
             /// About the floor, the bell, the neighbour.
             var note: String?
+        }
+
+        struct Terms: ScreenParameters {
+            let text: String
+            static let example = Terms(text: "What you do not like, you may send back within 14 days.")
         }
 
         enum Event: NavigationEvent {
@@ -120,14 +125,10 @@ extension Shop {
                 let token = try await navigator.resolve((any Payments).self).token(for: card)
                 navigator.perform(Effect.charge(token: token))
                 navigator.push(Screen("paying", title: "One moment", events: [], back: .forbidden))
-            case .readTerms: navigator.present(CheckoutCoordinator.terms)
+            case .readTerms: navigator.present(Screen("terms", Terms.example, title: "Terms of sale", events: []))
             case .done: navigator.finish()
             }
         }
-
-        private static let terms = Screen(
-            "terms", title: "Terms of sale",
-            params: ["text": "What you do not like, you may send back within 14 days."], events: [])
 
         func perform(_ effect: Effect, in context: EffectContext) async throws -> Signal? {
             switch effect {

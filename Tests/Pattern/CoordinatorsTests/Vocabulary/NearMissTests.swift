@@ -144,7 +144,7 @@ import Testing
     @Test func `links that nobody opens are named, and an opener without links`() {
         #expect(
             App("app", root: { LinkedCoordinator() }).mistakes == [
-                "app “app”: its coordinators declare links, and none declares open(_:_:)"
+                "app “app”: its coordinators declare links, such as “/a”, and none declares open(_:_:)"
             ])
         #expect(
             App("app", root: { OpeningCoordinator() }).mistakes == [
