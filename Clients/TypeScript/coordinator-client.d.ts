@@ -247,6 +247,8 @@ declare class Problem extends Error {
     /** The last part of the problem's type, such as `stale-screen`; docs/problems.md lists them. */
     readonly kind: string;
     readonly body: ProblemBody;
+    /** For the user: the app's own words, if it has some in the user's language, otherwise the title, which is English. */
+    readonly words: string;
     /** In how many seconds to try again. */
     readonly retryAfter?: number;
     constructor(status: number, headers: Headers, body: ProblemBody);
@@ -262,7 +264,7 @@ declare class ForeignAnswer extends Error {
     readonly status: number;
     constructor(status: number);
 }
-/** A pause before a request is repeated. */
+/** A pause before a request is repeated, or the rest of an attempt that has had no answer for three seconds. */
 interface Waiting {
     /**
      * 0 if there was no answer: no connection, or a browser that keeps the answer from the page (CORS). Otherwise the
@@ -271,7 +273,7 @@ interface Waiting {
      */
     readonly status: number;
     readonly seconds: number;
-    /** Ends the pause. */
+    /** Ends the pause, or the attempt: the request is repeated. */
     readonly retry: () => void;
 }
 interface RequestOptions {
@@ -305,7 +307,9 @@ declare function bodyOf(response: Response): Promise<unknown>;
 declare function problemOf(status: number, headers: Headers, body: unknown): Error;
 /**
  * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
- * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
+ * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up. An
+ * attempt may take five seconds, the next one ten, then twenty: a connection that has died says nothing, and the next
+ * attempt may find one that lives.
  */
 declare function request<Body = unknown>(url: string, options?: RequestOptions): Promise<Answer<Body>>;
 /**
@@ -376,8 +380,8 @@ declare class FileStorage implements SessionStorage {
     save(saved: SavedSession | undefined): Promise<void>;
 }
 
-/** Why a session is over for this client. */
-declare type EndReason = typeof endReasons[number];
+/** Why a session is over for this client. `replaced`: the client has opened another one with the same storage. */
+declare type EndReason = typeof endReasons[number] | "replaced";
 declare const endReasons: readonly ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized", "session-incompatible", "session-damaged"];
 /** What has become of an event that was given up. `unknown`: there is no connection to ask, see `onSettled`. */
 declare type SettledOutcome = "carried-out" | "not-carried-out" | "unknown";
@@ -448,7 +452,10 @@ interface SessionOptions {
     /** The id and the token of a session that is already open, or the token of the session that is to be copied. */
     readonly id?: string;
     readonly token?: string;
-    /** Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. */
+    /**
+     * Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. Later calls
+     * do not heed it.
+     */
     readonly signal?: AbortSignal;
     /** Draws a state: each newer one, wherever it came from, or a predicted one, which the next call replaces. */
     readonly onState?: (state: NavigationState) => void;
@@ -465,7 +472,12 @@ interface SessionOptions {
      * `follow`, `read` or the next event has a connection. `key` is that of `withdrawn`. `unknown`: it cannot be known.
      */
     readonly onSettled?: (outcome: SettledOutcome, key: string) => void;
-    /** The session is over for this client: said once. It stays in the storage until another one is opened. */
+    /** The storage refuses to keep the session, which goes on without it: said once, and again after it has kept one. */
+    readonly onUnsaved?: (error: unknown) => void;
+    /**
+     * The session is over for this client: said once. It stays in the storage until another one is opened. Not said of a
+     * session that the client itself has replaced by another one.
+     */
     readonly onEnd?: (reason: EndReason, problem?: Problem) => void;
 }
 interface PostOptions {
@@ -492,12 +504,19 @@ declare class NavigationSession {
     /**
      * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
      * for this client, which `onEnd` was told. Waits as long as there is no connection. A storage whose text is no JSON is
-     * taken for an empty one.
+     * taken for an empty one. If the app ended while it opened another session, that is opened now; if the server refuses
+     * it, such as a code that is too old, this goes on with the session before it.
      */
     static resume(options: SessionOptions): Promise<NavigationSession | undefined>;
-    /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
+    /**
+     * Opens a session, in place of the one in the storage, which stays until then. Throws a `Problem`, such as
+     * `unknown-app`.
+     */
     static start(launch: Launch, options: SessionOptions): Promise<NavigationSession>;
-    /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
+    /**
+     * Joins the session of another device with the code that it shows, in place of the one in the storage, which stays until
+     * then. Throws a `Problem`, such as `unknown-code`.
+     */
     static pair(code: string, options: SessionOptions, device?: {
         label?: string;
         role?: string;

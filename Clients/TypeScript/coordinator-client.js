@@ -146,6 +146,8 @@ class Problem extends Error {
     /** The last part of the problem's type, such as `stale-screen`; docs/problems.md lists them. */
     kind;
     body;
+    /** For the user: the app's own words, if it has some in the user's language, otherwise the title, which is English. */
+    words;
     /** In how many seconds to try again. */
     retryAfter;
     constructor(status, headers, body) {
@@ -154,6 +156,8 @@ class Problem extends Error {
         this.status = status;
         this.kind = body.type.slice(prefix.length);
         this.body = body;
+        const isTranslated = !(headers.get("Content-Language") ?? "en").startsWith("en"); // The first is the detail's.
+        this.words = isTranslated && body.detail || body.title || this.message;
         this.retryAfter = Number(headers.get("Retry-After")) || undefined;
     }
     /** Whether the same request may succeed a little later. */
@@ -201,7 +205,9 @@ function problemOf(status, headers, body) {
 }
 /**
  * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
- * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
+ * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up. An
+ * attempt may take five seconds, the next one ten, then twenty: a connection that has died says nothing, and the next
+ * attempt may find one that lives.
  */
 async function request(url, options = {}) {
     const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity } = options;
@@ -215,13 +221,18 @@ async function request(url, options = {}) {
         Object.assign(headers, { "Idempotency-Key": key, "Content-Type": "application/json" });
     const init = { method, headers, ...body !== undefined && { body: stringify(body) } };
     new URL(url, globalThis.location?.href); // A mistake, which must not be repeated.
-    let isOpen = false;
+    let isOpen = false, isSaid = false;
     for (let attempt = 1;; attempt++) {
         let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), status = 0, problem;
-        const stop = stopper(Math.min(30 + wait, (until - Date.now()) / 1000), signal);
+        const limit = Math.min(Math.min(5 * 2 ** (attempt - 1), 30) + wait, (until - Date.now()) / 1000);
+        const stop = stopper(limit, signal), { abort: retry } = stop;
+        const silence = setTimeout(() => {
+            isSaid = true;
+            tell(onWaiting, { status: 0, seconds: limit - 3 - wait, retry });
+        }, 1000 * (3 + wait));
         try {
             const answer = await exchange(url, { ...init, signal: stop.signal }, isAnswer);
-            if (attempt > 1)
+            if (isSaid)
                 tell(onWaiting);
             return answer;
         }
@@ -244,8 +255,10 @@ async function request(url, options = {}) {
         }
         finally {
             stop.clear();
+            clearTimeout(silence);
         }
         if (!signal?.aborted && Date.now() < until) {
+            isSaid = true;
             await pause(Math.min(seconds, (until - Date.now()) / 1000), status, onWaiting, signal);
         }
         if (!signal?.aborted && Date.now() < until)
@@ -442,6 +455,8 @@ class FileStorage {
 
 const endReasons = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
     "session-incompatible", "session-damaged"];
+/** The session that each storage keeps. */
+const holders = new WeakMap();
 const isState = (body) => typeof body?.session?.version === "number";
 /** A session: its newest state, the events that are posted to it, and the stream of its changes. */
 class NavigationSession {
@@ -452,6 +467,9 @@ class NavigationSession {
     #options;
     #saved;
     #saving = Promise.resolve();
+    #isUnsaved = false;
+    /** Another session has taken its place: what is still under way for it neither draws nor saves. */
+    #isReplaced = false;
     #state;
     #drawn;
     #tag = "";
@@ -471,42 +489,80 @@ class NavigationSession {
     /**
      * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
      * for this client, which `onEnd` was told. Waits as long as there is no connection. A storage whose text is no JSON is
-     * taken for an empty one.
+     * taken for an empty one. If the app ended while it opened another session, that is opened now; if the server refuses
+     * it, such as a code that is too old, this goes on with the session before it.
      */
     static async resume(options) {
-        const saved = await loaded(options.storage);
-        if (saved?.opening)
-            return NavigationSession.#begin(saved.opening, options);
-        if (saved?.id === undefined || saved.token === undefined)
+        const session = await NavigationSession.#kept(options), { opening } = session.#saved;
+        if (opening) {
+            try {
+                return await session.#replace(opening);
+            }
+            catch (error) {
+                if (!(error instanceof Problem))
+                    throw error;
+            }
+        }
+        const { id, token, tap } = session.#saved;
+        if (id === undefined || token === undefined)
             return undefined;
-        const session = new NavigationSession(options);
-        session.#saved = saved;
-        if (saved.tap !== undefined)
-            session.interrupted = await session.#settle(Date.now() + 10000);
-        await session.read();
-        return session.ended ? undefined : session;
+        if (tap !== undefined)
+            session.interrupted = await session.#settle(Date.now() + 10000, options.signal);
+        await session.#read(options.signal);
+        if (session.ended)
+            return undefined;
+        if (options.storage)
+            holders.set(options.storage, session);
+        session.#settleOpen();
+        return session;
     }
-    /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
+    /**
+     * Opens a session, in place of the one in the storage, which stays until then. Throws a `Problem`, such as
+     * `unknown-app`.
+     */
     static async start(launch, options) {
         const { path = "v1/sessions", token } = options;
-        return NavigationSession.#begin({ path, key: randomKey(), body: launch, token }, options);
+        return (await NavigationSession.#kept(options)).#replace({ path, key: randomKey(), body: launch, token });
     }
-    /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
+    /**
+     * Joins the session of another device with the code that it shows, in place of the one in the storage, which stays until
+     * then. Throws a `Problem`, such as `unknown-code`.
+     */
     static async pair(code, options, device = {}) {
-        return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
+        const opening = { path: "v1/pairings", key: randomKey(), body: { code, ...device } };
+        return (await NavigationSession.#kept(options)).#replace(opening);
     }
-    static async #begin(opening, options) {
-        const session = new NavigationSession(options), { path, ...what } = opening, { onWaiting, signal } = options;
-        await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
+    /** What the storage has, with these options: also while another object holds it. */
+    static async #kept(options) {
+        const session = new NavigationSession({ ...options, id: undefined, token: undefined });
+        const holder = options.storage && holders.get(options.storage);
+        if (holder)
+            await holder.#saving;
+        session.#saved = await session.#load();
+        return session;
+    }
+    /** Opens another session. This one stays, also for the object that holds it, until the other one is there. */
+    async #replace(opening) {
+        const session = new NavigationSession(this.#options), { path, ...what } = opening;
+        const { storage, onWaiting, signal } = this.#options, holder = () => storage && holders.get(storage) || this;
+        await holder().#save({ opening });
         try {
             const url = session.#url("", undefined, path);
             const answer = await request(url, { method: "POST", ...what, isAnswer: isState, onWaiting, signal });
+            const replaced = holder();
+            replaced.#isReplaced = true;
+            replaced.ended ??= "replaced";
+            replaced.#over.abort();
+            await replaced.#saving;
+            if (storage)
+                holders.set(storage, session);
+            session.#isUnsaved = this.#isUnsaved;
             session.#saved = { id: answer.body.session.id }; // The token follows.
             await session.#accept(answer.body, tagOf(answer));
         }
         catch (error) {
             if (error instanceof Problem)
-                await options.storage?.save(undefined);
+                await holder().#save({ opening: undefined });
             throw error;
         }
         return session;
@@ -524,9 +580,9 @@ class NavigationSession {
         await this.#read();
         this.#settleOpen();
     }
-    async #read() {
+    async #read(signal) {
         try {
-            const answer = await this.#send("GET", "", { isAnswer: isState, signal: this.#options.signal });
+            const answer = await this.#send("GET", "", { isAnswer: isState, signal });
             await this.#accept(answer.body, tagOf(answer));
         }
         catch (error) {
@@ -770,12 +826,37 @@ class NavigationSession {
         return this.#options.controls === false || controls !== undefined;
     }
     #show(state) {
+        if (this.#isReplaced)
+            return;
         this.#drawn = state;
         tell(this.#options.onState, state);
     }
+    /** What the storage has. A text that is no JSON would be none at the next start either. */
+    async #load() {
+        try {
+            return await this.#options.storage?.load() ?? {};
+        }
+        catch (error) {
+            if (!(error instanceof SyntaxError))
+                this.#isRefused(error);
+            return {};
+        }
+    }
     #save(change) {
         this.#saved = { ...this.#saved, ...change };
-        return this.#saving = this.#saving.catch(() => { }).then(() => this.#options.storage?.save(this.#saved));
+        return this.#saving = this.#saving.then(async () => {
+            if (this.#isReplaced)
+                return;
+            const { id, opening } = this.#saved, isEmpty = id === undefined && opening === undefined;
+            await this.#options.storage?.save(isEmpty ? undefined : this.#saved);
+            this.#isUnsaved = false;
+        }).catch(error => this.#isRefused(error));
+    }
+    /** The storage refuses: the session goes on without it. */
+    #isRefused(error) {
+        if (!this.#isUnsaved)
+            tell(this.#options.onUnsaved, error);
+        this.#isUnsaved = true;
     }
     #url(suffix, query = (this.#options.controls ?? true) ? "?include=controls" : "", path = this.#path) {
         return `${this.#options.server.replace(/\/+$/, "")}/${path}${suffix}${query}`;
@@ -845,6 +926,7 @@ class NavigationSession {
                     return undefined;
                 clearTimeout(first);
                 stop.restart();
+                this.#settleOpen();
                 const messages = (text + value).split("\n\n");
                 text = messages.pop() ?? "";
                 for (const { event, data, id, retry } of messages.map(fieldsOf)) {
@@ -881,6 +963,8 @@ class NavigationSession {
                     isHeard();
                     tell(this.#options.onConnection, true);
                 }
+                else
+                    this.#settleOpen();
                 if (answer.status === 200)
                     await this.#accept(answer.body, tagOf(answer));
                 await pause(Number(answer.headers.get("Retry-After") ?? 0), 0, undefined, signal);
@@ -898,17 +982,6 @@ class NavigationSession {
         globalThis.document?.addEventListener("visibilitychange", () => { if (isHidden())
             stop.abort(); }, until);
         return stop;
-    }
-}
-/** What a storage has. A text that is no JSON would be none at the next start either. */
-async function loaded(storage) {
-    try {
-        return await storage?.load();
-    }
-    catch (error) {
-        if (error instanceof SyntaxError)
-            return undefined;
-        throw error;
     }
 }
 /** Why the session is over, if a problem says that it is. */

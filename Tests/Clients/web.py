@@ -683,6 +683,13 @@ def devices():
     page.shows("Start")
     page.driver.refresh()
     page.shows("Start")
+    # A code that is wrong costs nothing.
+    page.driver.get(f"{address}&code=00000000&locale=de")
+    page.alert("No such pairing code",
+               "The code is wrong, was used, or has expired. Ask for another one on the first device.")
+    page.click("Go on without the code")
+    page.shows("Start")
+    assert "code" not in page.driver.current_url, page.driver.current_url
     page.click("Menu")
     page.click("Leave", ".menu")
     page.alert("This device has left the session", "A new one begins at the start.")

@@ -23,6 +23,8 @@ export class Problem extends Error {
   /** The last part of the problem's type, such as `stale-screen`; docs/problems.md lists them. */
   readonly kind: string;
   readonly body: ProblemBody;
+  /** For the user: the app's own words, if it has some in the user's language, otherwise the title, which is English. */
+  readonly words: string;
   /** In how many seconds to try again. */
   readonly retryAfter?: number;
 
@@ -32,6 +34,8 @@ export class Problem extends Error {
     this.status = status;
     this.kind = body.type.slice(prefix.length);
     this.body = body;
+    const isTranslated = !(headers.get("Content-Language") ?? "en").startsWith("en"); // The first is the detail's.
+    this.words = isTranslated && body.detail || body.title || this.message;
     this.retryAfter = Number(headers.get("Retry-After")) || undefined;
   }
 
@@ -57,7 +61,7 @@ export class ForeignAnswer extends Error {
   }
 }
 
-/** A pause before a request is repeated. */
+/** A pause before a request is repeated, or the rest of an attempt that has had no answer for three seconds. */
 export interface Waiting {
   /**
    * 0 if there was no answer: no connection, or a browser that keeps the answer from the page (CORS). Otherwise the
@@ -66,7 +70,7 @@ export interface Waiting {
    */
   readonly status: number;
   readonly seconds: number;
-  /** Ends the pause. */
+  /** Ends the pause, or the attempt: the request is repeated. */
   readonly retry: () => void;
 }
 
@@ -120,7 +124,9 @@ export function problemOf(status: number, headers: Headers, body: unknown): Erro
 
 /**
  * Sends a request until an answer says what happened. After a lost answer, or one that says “later”, it repeats the
- * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up.
+ * request with the same key: the server carries it out once. Throws a `Problem`, or `Undecided` if it was given up. An
+ * attempt may take five seconds, the next one ten, then twenty: a connection that has died says nothing, and the next
+ * attempt may find one that lives.
  */
 export async function request<Body = unknown>(url: string, options: RequestOptions = {}): Promise<Answer<Body>> {
   const { method = "GET", token, body, key = randomKey(), wait = 0, until = Infinity } = options;
@@ -131,13 +137,18 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
   if (body !== undefined) Object.assign(headers, { "Idempotency-Key": key, "Content-Type": "application/json" });
   const init = { method, headers, ...body !== undefined && { body: stringify(body) } };
   new URL(url, globalThis.location?.href); // A mistake, which must not be repeated.
-  let isOpen = false;
+  let isOpen = false, isSaid = false;
   for (let attempt = 1; ; attempt++) {
     let seconds = Math.min(2 ** attempt / 4, 5) * (0.5 + Math.random() / 2), status = 0, problem: Problem | undefined;
-    const stop = stopper(Math.min(30 + wait, (until - Date.now()) / 1000), signal);
+    const limit = Math.min(Math.min(5 * 2 ** (attempt - 1), 30) + wait, (until - Date.now()) / 1000);
+    const stop = stopper(limit, signal), { abort: retry } = stop;
+    const silence = setTimeout(() => {
+      isSaid = true;
+      tell(onWaiting, { status: 0, seconds: limit - 3 - wait, retry });
+    }, 1000 * (3 + wait));
     try {
       const answer = await exchange<Body>(url, { ...init, signal: stop.signal }, isAnswer);
-      if (attempt > 1) tell(onWaiting);
+      if (isSaid) tell(onWaiting);
       return answer;
     } catch (error) {
       if (!(error instanceof Problem) || error.kind === "unknown") isOpen = true;
@@ -150,8 +161,9 @@ export async function request<Body = unknown>(url: string, options: RequestOptio
           : problem.status === 504 && attempt < 2;
         if (!isRepeated) { tell(onWaiting); throw problem; }
       }
-    } finally { stop.clear(); }
+    } finally { stop.clear(); clearTimeout(silence); }
     if (!signal?.aborted && Date.now() < until) {
+      isSaid = true;
       await pause(Math.min(seconds, (until - Date.now()) / 1000), status, onWaiting, signal);
     }
     if (!signal?.aborted && Date.now() < until) continue;

@@ -10,8 +10,8 @@ import {
 import type { Answer, RequestOptions, Waiting } from "./request.js";
 import type { SavedSession, SessionStorage } from "./storage.js";
 
-/** Why a session is over for this client. */
-export type EndReason = typeof endReasons[number];
+/** Why a session is over for this client. `replaced`: the client has opened another one with the same storage. */
+export type EndReason = typeof endReasons[number] | "replaced";
 const endReasons = ["session-ended", "session-expired", "token-replaced", "token-revoked", "unauthorized",
   "session-incompatible", "session-damaged"] as const;
 
@@ -58,7 +58,10 @@ export interface SessionOptions {
   /** The id and the token of a session that is already open, or the token of the session that is to be copied. */
   readonly id?: string;
   readonly token?: string;
-  /** Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. */
+  /**
+   * Gives up `start`, `resume` and `pair`, which otherwise wait for a connection: they throw `Undecided` then. Later calls
+   * do not heed it.
+   */
   readonly signal?: AbortSignal;
   // What one of these functions throws is reported as an exception that nobody has caught, and changes nothing here.
   /** Draws a state: each newer one, wherever it came from, or a predicted one, which the next call replaces. */
@@ -74,7 +77,12 @@ export interface SessionOptions {
    * `follow`, `read` or the next event has a connection. `key` is that of `withdrawn`. `unknown`: it cannot be known.
    */
   readonly onSettled?: (outcome: SettledOutcome, key: string) => void;
-  /** The session is over for this client: said once. It stays in the storage until another one is opened. */
+  /** The storage refuses to keep the session, which goes on without it: said once, and again after it has kept one. */
+  readonly onUnsaved?: (error: unknown) => void;
+  /**
+   * The session is over for this client: said once. It stays in the storage until another one is opened. Not said of a
+   * session that the client itself has replaced by another one.
+   */
   readonly onEnd?: (reason: EndReason, problem?: Problem) => void;
 }
 
@@ -93,6 +101,8 @@ export interface PostOptions {
 
 interface EventBody { readonly type: string; readonly payload?: unknown; readonly screen?: string }
 type Received = NavigationState & { readonly token?: string; readonly pairing?: PairingCode };
+/** The session that each storage keeps. */
+const holders = new WeakMap<SessionStorage, NavigationSession>();
 const isState = (body: unknown): boolean => typeof (body as Received | null)?.session?.version === "number";
 
 /** A session: its newest state, the events that are posted to it, and the stream of its changes. */
@@ -104,6 +114,9 @@ export class NavigationSession {
   readonly #options: SessionOptions;
   #saved: SavedSession;
   #saving: Promise<void> = Promise.resolve();
+  #isUnsaved = false;
+  /** Another session has taken its place: what is still under way for it neither draws nor saves. */
+  #isReplaced = false;
   #state?: NavigationState;
   #drawn?: NavigationState;
   #tag = "";
@@ -125,42 +138,74 @@ export class NavigationSession {
   /**
    * Goes on with the session in the storage: it is where the user left it. Undefined if there is none, or if it is over
    * for this client, which `onEnd` was told. Waits as long as there is no connection. A storage whose text is no JSON is
-   * taken for an empty one.
+   * taken for an empty one. If the app ended while it opened another session, that is opened now; if the server refuses
+   * it, such as a code that is too old, this goes on with the session before it.
    */
   static async resume(options: SessionOptions): Promise<NavigationSession | undefined> {
-    const saved = await loaded(options.storage);
-    if (saved?.opening) return NavigationSession.#begin(saved.opening, options);
-    if (saved?.id === undefined || saved.token === undefined) return undefined;
-    const session = new NavigationSession(options);
-    session.#saved = saved;
-    if (saved.tap !== undefined) session.interrupted = await session.#settle(Date.now() + 10_000);
-    await session.read();
-    return session.ended ? undefined : session;
+    const session = await NavigationSession.#kept(options), { opening } = session.#saved;
+    if (opening) {
+      try { return await session.#replace(opening); } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+      }
+    }
+    const { id, token, tap } = session.#saved;
+    if (id === undefined || token === undefined) return undefined;
+    if (tap !== undefined) session.interrupted = await session.#settle(Date.now() + 10_000, options.signal);
+    await session.#read(options.signal);
+    if (session.ended) return undefined;
+    if (options.storage) holders.set(options.storage, session);
+    session.#settleOpen();
+    return session;
   }
 
-  /** Opens a session, in place of the one in the storage. Throws a `Problem`, such as `unknown-app`. */
+  /**
+   * Opens a session, in place of the one in the storage, which stays until then. Throws a `Problem`, such as
+   * `unknown-app`.
+   */
   static async start(launch: Launch, options: SessionOptions): Promise<NavigationSession> {
     const { path = "v1/sessions", token } = options;
-    return NavigationSession.#begin({ path, key: randomKey(), body: launch, token }, options);
+    return (await NavigationSession.#kept(options)).#replace({ path, key: randomKey(), body: launch, token });
   }
 
-  /** Joins the session of another device with the code that it shows. Throws a `Problem`, such as `unknown-code`. */
+  /**
+   * Joins the session of another device with the code that it shows, in place of the one in the storage, which stays until
+   * then. Throws a `Problem`, such as `unknown-code`.
+   */
   static async pair(
     code: string, options: SessionOptions, device: { label?: string; role?: string; client?: ClientInfo } = {},
   ): Promise<NavigationSession> {
-    return NavigationSession.#begin({ path: "v1/pairings", key: randomKey(), body: { code, ...device } }, options);
+    const opening = { path: "v1/pairings", key: randomKey(), body: { code, ...device } };
+    return (await NavigationSession.#kept(options)).#replace(opening);
   }
 
-  static async #begin(opening: NonNullable<SavedSession["opening"]>, options: SessionOptions) {
-    const session = new NavigationSession(options), { path, ...what } = opening, { onWaiting, signal } = options;
-    await session.#save({ opening, id: undefined, token: undefined, tap: undefined });
+  /** What the storage has, with these options: also while another object holds it. */
+  static async #kept(options: SessionOptions): Promise<NavigationSession> {
+    const session = new NavigationSession({ ...options, id: undefined, token: undefined });
+    const holder = options.storage && holders.get(options.storage);
+    if (holder) await holder.#saving;
+    session.#saved = await session.#load();
+    return session;
+  }
+
+  /** Opens another session. This one stays, also for the object that holds it, until the other one is there. */
+  async #replace(opening: NonNullable<SavedSession["opening"]>): Promise<NavigationSession> {
+    const session = new NavigationSession(this.#options), { path, ...what } = opening;
+    const { storage, onWaiting, signal } = this.#options, holder = () => storage && holders.get(storage) || this;
+    await holder().#save({ opening });
     try {
       const url = session.#url("", undefined, path);
       const answer = await request<Received>(url, { method: "POST", ...what, isAnswer: isState, onWaiting, signal });
+      const replaced = holder();
+      replaced.#isReplaced = true;
+      replaced.ended ??= "replaced";
+      replaced.#over.abort();
+      await replaced.#saving;
+      if (storage) holders.set(storage, session);
+      session.#isUnsaved = this.#isUnsaved;
       session.#saved = { id: answer.body.session.id }; // The token follows.
       await session.#accept(answer.body, tagOf(answer));
     } catch (error) {
-      if (error instanceof Problem) await options.storage?.save(undefined);
+      if (error instanceof Problem) await holder().#save({ opening: undefined });
       throw error;
     }
     return session;
@@ -181,9 +226,9 @@ export class NavigationSession {
     this.#settleOpen();
   }
 
-  async #read(): Promise<void> {
+  async #read(signal?: AbortSignal): Promise<void> {
     try {
-      const answer = await this.#send<Received>("GET", "", { isAnswer: isState, signal: this.#options.signal });
+      const answer = await this.#send<Received>("GET", "", { isAnswer: isState, signal });
       await this.#accept(answer.body, tagOf(answer));
     } catch (error) { if (!this.ended) throw error; }
   }
@@ -393,13 +438,33 @@ export class NavigationSession {
   }
 
   #show(state: NavigationState): void {
+    if (this.#isReplaced) return;
     this.#drawn = state;
     tell(this.#options.onState, state);
   }
 
+  /** What the storage has. A text that is no JSON would be none at the next start either. */
+  async #load(): Promise<SavedSession> {
+    try { return await this.#options.storage?.load() ?? {}; } catch (error) {
+      if (!(error instanceof SyntaxError)) this.#isRefused(error);
+      return {};
+    }
+  }
+
   #save(change: Partial<SavedSession>): Promise<void> {
     this.#saved = { ...this.#saved, ...change };
-    return this.#saving = this.#saving.catch(() => {}).then(() => this.#options.storage?.save(this.#saved));
+    return this.#saving = this.#saving.then(async () => {
+      if (this.#isReplaced) return;
+      const { id, opening } = this.#saved, isEmpty = id === undefined && opening === undefined;
+      await this.#options.storage?.save(isEmpty ? undefined : this.#saved);
+      this.#isUnsaved = false;
+    }).catch(error => this.#isRefused(error));
+  }
+
+  /** The storage refuses: the session goes on without it. */
+  #isRefused(error: unknown): void {
+    if (!this.#isUnsaved) tell(this.#options.onUnsaved, error);
+    this.#isUnsaved = true;
   }
 
   #url(suffix: string, query = (this.#options.controls ?? true) ? "?include=controls" : "", path = this.#path): string {
@@ -470,6 +535,7 @@ export class NavigationSession {
         if (done) return undefined;
         clearTimeout(first);
         stop.restart();
+        this.#settleOpen();
         const messages = (text + value).split("\n\n");
         text = messages.pop() ?? "";
         for (const { event, data, id, retry } of messages.map(fieldsOf)) {
@@ -490,7 +556,7 @@ export class NavigationSession {
         if (this.#tag) headers["If-None-Match"] = this.#tag;
         if (wait > 0) headers.Prefer = `wait=${wait}`;
         const answer = await exchange<Received>(this.#url(""), { headers, signal: stop.signal }, isState);
-        if (wait === 0) { isHeard(); tell(this.#options.onConnection, true); }
+        if (wait === 0) { isHeard(); tell(this.#options.onConnection, true); } else this.#settleOpen();
         if (answer.status === 200) await this.#accept(answer.body, tagOf(answer));
         await pause(Number(answer.headers.get("Retry-After") ?? 0), 0, undefined, signal);
       } finally { stop.clear(); }
@@ -504,14 +570,6 @@ export class NavigationSession {
     this.#over.signal.addEventListener("abort", stop.abort, until);
     globalThis.document?.addEventListener("visibilitychange", () => { if (isHidden()) stop.abort(); }, until);
     return stop;
-  }
-}
-
-/** What a storage has. A text that is no JSON would be none at the next start either. */
-async function loaded(storage?: SessionStorage): Promise<SavedSession | undefined> {
-  try { return await storage?.load(); } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
   }
 }
 

@@ -98,7 +98,13 @@ describe("the library", { concurrency: 8 }, () => {
 
   it("opening fails with a problem", async () => {
     await assert.rejects(open("nothing"), error => error instanceof Problem && error.kind === "unknown-app");
-    await assert.rejects(NavigationSession.pair("00000000", { server: server.url }), { kind: "unknown-code" });
+  });
+
+  it("a problem's words are the app's own in the user's language, or the title", () => {
+    const body = { type: "urn:coordinatord:problem:event-not-accepted", title: "Not now", detail: "Das geht nicht." };
+    const words = language => new Problem(409, new Headers(language), body).words;
+    assert.deepEqual(["de", "en, de", "en", undefined].map(tag => words(tag && { "Content-Language": tag })),
+      ["Das geht nicht.", "Not now", "Not now", "Not now"]);
   });
 
   it("whatever a gateway answers, an event is carried out once", async t => {
@@ -341,6 +347,92 @@ describe("the library", { concurrency: 8 }, () => {
     assert.equal((await replayed.json()).session.id, again.id);
     stop.abort();
     await assert.rejects(opening, { name: "Undecided" });
+  });
+
+  it("a code that is wrong leaves the session that is open, in the storage and on the screen", async () => {
+    const path = join(directory, "wrong-code.json"), options = { server: server.url, storage: new FileStorage(path) };
+    const { session } = await open("numbers", options), kept = readFileSync(path, "utf8");
+    await assert.rejects(NavigationSession.pair("00000000", options), { kind: "unknown-code" });
+    assert.equal(readFileSync(path, "utf8"), kept);
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+    assert.equal((await NavigationSession.resume(options)).id, session.id);
+  });
+
+  it("a session takes the place of the one in its storage, which neither draws nor saves any more", async t => {
+    const between = await gateway(server.url), { opened, open: letThrough } = gate();
+    t.after(between.stop);
+    const path = join(directory, "replaced.json"), options = { server: between.url, storage: new FileStorage(path) };
+    const { session, drawn, ends } = await open("clean-login", options), isOver = session.follow();
+    between.before = async ({ path: asked }) => { if (asked.includes("/events")) await opened; };
+    const posting = session.post(login("correct horse"));
+    await until(() => events(between).length === 1);
+    const next = await NavigationSession.start({ app: "numbers" }, options);
+    await isOver;
+    letThrough();
+    await posting;
+    assert.deepEqual([session.ended, ends, drawn.length], ["replaced", [], 1]);
+    assert.deepEqual(await session.back(), { kind: "ended", reason: "replaced" });
+    assert.deepEqual(JSON.parse(readFileSync(path, "utf8")), { id: next.id, token: next.token });
+  });
+
+  for (const isOpen of [true, false]) it(`what was cut off while it opened a session, and is refused later, leaves the one before (${isOpen})`, async () => {
+    const path = join(directory, `cut-off-${isOpen}.json`), options = { server: server.url, storage: new FileStorage(path) };
+    const kept = isOpen ? (await open("numbers", options)).session : undefined;
+    const before = kept && { id: kept.id, token: kept.token };
+    const opening = { path: "v1/sessions", key: "cut-off-before-it-was-sent", body: { app: "no-such-app" } };
+    writeFileSync(path, JSON.stringify({ ...before, opening }));
+    assert.equal((await NavigationSession.resume({ ...options, storage: new FileStorage(path) }))?.id, kept?.id);
+    if (before) assert.deepEqual(JSON.parse(readFileSync(path, "utf8")), before);
+    else assert.equal(await new FileStorage(path).load(), undefined);
+  });
+
+  it("a storage that refuses leaves a session that goes on, and says so once", async () => {
+    const refused = [], refuse = () => { throw new Error("the storage is full"); };
+    const options = { server: server.url, storage: { load: refuse, save: refuse }, onUnsaved: ({ message }) => refused.push(message) };
+    assert.equal(await NavigationSession.resume(options), undefined);
+    const { session } = await open("numbers", { ...options, storage: { load: () => undefined, save: refuse } });
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+    assert.deepEqual(refused, ["the storage is full", "the storage is full"]);
+  });
+
+  it("the signal for opening a session does not end later calls", async () => {
+    const stop = new AbortController(), { session } = await open("numbers", { signal: stop.signal });
+    stop.abort();
+    await session.read();
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+  });
+
+  it("a connection that says nothing is said after three seconds, and left for another one after five", async t => {
+    const pauses = [], between = await gateway(server.url);
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url, onWaiting: waiting => pauses.push(waiting?.status) });
+    between.before = ({ path, number }) => path.includes("/events") && number === 1 ? new Promise(() => {}) : undefined;
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+    assert.deepEqual([pauses, events(between).map(({ number }) => number)], [[0, 0, undefined], [1, 2]]);
+  });
+
+  it("a message on the stream is a sign of life: what was unknown is asked for", async t => {
+    const between = await gateway(server.url), settled = [], connections = [], stop = new AbortController();
+    t.after(() => { stop.abort(); between.stop(); });
+    const { session } = await open("numbers", { server: between.url, onSettled: (...what) => settled.push(what),
+      onConnection: isOpen => connections.push(isOpen) });
+    session.follow(stop.signal);
+    await until(() => connections.length > 0);
+    let isLost = true;
+    between.before = ({ path }) => isLost && !path.includes("/updates") ? "nothing" : undefined;
+    const posting = session.post({ type: "push", payload: 5 }, { deadline: 0.2 });
+    await until(() => events(between).length > 0);
+    clock.run();
+    const { outcome, key } = await posting;
+    assert.deepEqual([outcome, settled], ["unknown", []]);
+    clock.stop();
+    isLost = false;
+    const other = new NavigationSession({ server: server.url, id: session.id, token: session.token });
+    await other.read();
+    await other.post({ type: "push", payload: 6 });
+    await until(() => settled.length > 0);
+    assert.deepEqual(settled, [["not-carried-out", key]]);
+    assert.deepEqual(connections, [true]);
   });
 
   it("nothing is resumed where nothing is kept, and what is over says so", async () => {

@@ -18,7 +18,7 @@ public enum SessionUpdate: Sendable {
     case settled(Withdrawal)
     /// The session is over.
     case ended(SessionEnd)
-    /// The storage did not keep a new token or state; the session goes on, but may be lost with the process.
+    /// The storage did not keep the session, which goes on, but may be lost with the process.
     case storageFailed(any Error)
 }
 
@@ -51,6 +51,8 @@ public actor NavigationSession {
     private var contents: [String: (tag: String, content: JSONValue)] = [:]
     private var readers: [UUID: AsyncStream<SessionUpdate>.Continuation] = [:]
     private var pauses: [UUID: Task<Void, any Error>] = [:]
+    /// The requests of the session that wait for an answer.
+    private var sent: [UUID: Transport.Handle] = [:]
     /// What nobody was there to hear.
     private var settled: Withdrawal?
     private var isConnected = true
@@ -100,18 +102,14 @@ public actor NavigationSession {
 
     private func resume(until deadline: Deadline) async throws(SessionError) -> NavigationState? {
         try checkAddress()
-        do {
-            let data = try storage.load()
-            saved = data.flatMap { try? JSONDecoder.ofAPI.decode(SavedSession.self, from: $0) } ?? SavedSession()
-        } catch {
-            throw .storage(error)
-        }
-        guard saved.server == server, saved.isWellFormed else {
-            saved = SavedSession()
-            return nil
-        }
+        do { saved = try loaded() ?? SavedSession() } catch { throw .storage(error) }
         end = nil
-        if let opening = saved.opening { return try await create(opening, until: deadline) }
+        if let opening = saved.opening {
+            // If it is refused, such as a code that is too old by now, the session before it goes on.
+            do throws(SessionError) { return try await create(opening, until: deadline) } catch {
+                guard case .refused = error else { throw error }
+            }
+        }
         guard saved.id != nil else { return nil }
         if let event = saved.event {
             guard await takeTurn(until: deadline) else { throw .unreachable }
@@ -124,7 +122,8 @@ public actor NavigationSession {
         return try await read(until: deadline)
     }
 
-    /// Opens a session of an app, in the place of the one that was saved.
+    /// Opens a session of an app, in the place of the present one, which goes on if there is no new one: then events of the
+    /// present one that are on the way are `.ended(.replaced)`, and who follows it follows the new one.
     @discardableResult
     public func open(
         app: String? = nil, link: String? = nil, client: ClientInfo? = .current, within limit: Duration = .seconds(30)
@@ -132,7 +131,8 @@ public actor NavigationSession {
         try await create(Opening(path: "v1/sessions", app: app, link: link, client: client), savedUntil: .now + limit)
     }
 
-    /// Takes part in the session of another device, with the code that the user has typed, in upper or lower case.
+    /// Takes part in the session of another device, with the code that the user has typed, in upper or lower case: in the
+    /// place of the present session, as with `open`. A wrong code leaves that as it is.
     ///
     /// - Parameter role: one of the app's roles, if the code lets this device choose.
     @discardableResult
@@ -156,9 +156,16 @@ public actor NavigationSession {
         _ opening: Opening, savedUntil deadline: Deadline
     ) async throws(SessionError) -> NavigationState {
         try checkAddress()
-        saved = SavedSession(server: server, opening: opening)
-        do { try save() } catch { throw .storage(error) }
+        if saved.server == nil { saved = (try? loaded()) ?? SavedSession(server: server) }
+        saved.opening = opening
+        keep()
         return try await create(opening, until: deadline)
+    }
+
+    /// What an earlier start of the app has left in the storage; `nil` if that is nothing of this server.
+    private func loaded() throws -> SavedSession? {
+        let found = try storage.load().flatMap { try? JSONDecoder.ofAPI.decode(SavedSession.self, from: $0) }
+        return found.flatMap { $0.server == server && $0.isWellFormed ? $0 : nil }
     }
 
     private func checkAddress() throws(SessionError) {
@@ -174,11 +181,14 @@ public actor NavigationSession {
             let (next, answer) = try await exchange(call, as: NavigationState.self, until: deadline)
             (state, drawn, tag, end, parked, contents) = (nil, nil, nil, nil, nil, [:])
             saved = SavedSession(server: server, id: next.session.id)
+            // What still waits for an answer is of the session before.
+            for handle in sent.values { handle.cancel() }
+            retryNow()
             accept(next, tag: answer.headers["etag"])
             return next
         } catch {
-            if case .refused = error {
-                saved = SavedSession()
+            if case .refused = error, saved.opening?.key == opening.key {
+                saved.opening = nil
                 keep()
             }
             throw error
@@ -295,10 +305,7 @@ public actor NavigationSession {
     private func send(_ call: Call, _ tapped: OnTheWay, until deadline: Deadline) async -> Outcome {
         guard let key = call.key else { return .failed(.notOpen) }
         saved.event = key
-        do { try save() } catch {
-            saved.event = nil
-            return .failed(.storage(error))
-        }
+        keep()
         onTheWay = tapped
         redraw()
         defer {
@@ -312,6 +319,8 @@ public actor NavigationSession {
         } catch .unreachable {
             // Not in this task, which may have been cancelled.
             return .withdrawn(await Task { await settle(key, until: .now + NavigationSession.settling) }.value)
+        } catch .ended(.replaced) {
+            return .ended(.replaced)
         } catch {
             saved.event = nil
             keep()
@@ -446,7 +455,7 @@ public actor NavigationSession {
     public func follow(by choice: Following = .automatic) async {
         var (failures, silentStreams) = (0, 0)
         var stream = StreamProgress()
-        while !Task.isCancelled, end == nil, saved.id != nil {
+        while !Task.isCancelled, end == nil, let id = saved.id {
             let token = saved.token
             let isPolling = choice == .longPoll || choice == .automatic && silentStreams == 3
             var over: SessionEnd?
@@ -465,6 +474,7 @@ public actor NavigationSession {
                 if let problem = error as? Problem { (over, retryAfter) = (problem.end, problem.retryAfter) }
             }
             guard !Task.isCancelled else { return }
+            guard saved.id == id else { continue }
             if let reason = over {
                 if await hasReplaced(token) { continue }
                 guard !Task.isCancelled else { return }
@@ -501,7 +511,7 @@ public actor NavigationSession {
         var call = Call("GET")
         call.wait = 30
         call.headers["If-None-Match"] = tag
-        let answer = try await transport.answer(to: request(call))
+        let answer = try await answer(to: request(call))
         if answer.status == 304 {
             connected()
             return answer.retryAfter
@@ -524,7 +534,10 @@ public actor NavigationSession {
         request.timeoutInterval = 45
         var refusal = Answer()
         var messages = EventStream()
-        for try await part in transport.parts(of: request) {
+        let (id, handle) = (UUID(), Transport.Handle())
+        sent[id] = handle
+        defer { sent[id] = nil }
+        for try await part in transport.parts(of: request, handle) {
             switch part {
             case .head(let status, let headers):
                 (refusal.status, refusal.headers) = (status, headers)
@@ -607,10 +620,9 @@ public actor NavigationSession {
         emit(.ended(reason))
     }
 
-    private func save() throws { try storage.save(saved.server == nil ? nil : JSONEncoder.ofAPI.encode(saved)) }
-
     private func keep() {
-        do { try save() } catch { emit(.storageFailed(error)) }
+        let isEmpty = saved.id == nil && saved.opening == nil
+        do { try storage.save(isEmpty ? nil : JSONEncoder.ofAPI.encode(saved)) } catch { emit(.storageFailed(error)) }
     }
 
     // MARK: Requests
@@ -625,20 +637,31 @@ public actor NavigationSession {
     }
 
     /// Sends a request until an answer is the server's own and says what happened, always under the same key. Throws
-    /// `unreachable` when the deadline has passed or the task is cancelled.
+    /// `unreachable` when the deadline has passed or the task is cancelled, and `ended(.replaced)` if another session has
+    /// taken the place of the one that it was for.
+    ///
+    /// An attempt may take five seconds, the next one ten, then twenty: a connection that has died says
+    /// nothing, and the next attempt may find one that lives.
     private func exchange<T: Decodable & Sendable>(
         _ call: Call, as type: T.Type, until deadline: Deadline
     ) async throws(SessionError) -> (T, Answer) {
+        let id = call.isOfSession ? saved.id : nil
         var failures = 0
         var hasRepeatedSlow = false
         while true {
             let token = saved.token
             let request = request(call)
+            let patience = Duration.seconds(min(5 << min(failures, 3), 30) + call.wait)
             var pause = backOff(failures, from: .milliseconds(250), to: .seconds(5))
             failures += 1
             do {
-                let transport = transport
-                let answer = try await NavigationSession.within(deadline) { try await transport.answer(to: request) }
+                let notice = noticeSilence(after: .seconds(3 + call.wait), of: patience)
+                defer { notice.cancel() }
+                let end = ContinuousClock.now + patience
+                let answer = try await NavigationSession.within(deadline.map { min($0, end) } ?? end) {
+                    try await self.answer(to: request)
+                }
+                guard id == nil || saved.id == id else { throw CancellationError() }
                 let value = try answer.decoded(as: type)
                 connected()
                 return (value, answer)
@@ -657,14 +680,31 @@ public actor NavigationSession {
                 if problem.status == 504 { hasRepeatedSlow = true }
                 pause = max(problem.retryAfter ?? .zero, pause)
             } catch {
+                guard id == nil || saved.id == id else { throw .ended(.replaced) }
                 // Nobody has answered, or a gateway has: it is unknown what the server has done.
                 guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { throw .unreachable }
                 disconnected(retryIn: pause)
             }
             // `retryNow()` may end the pause early, also the last one.
             await self.pause(deadline.map { min(pause, ContinuousClock.now.duration(to: $0)) } ?? pause)
+            guard id == nil || saved.id == id else { throw .ended(.replaced) }
             guard !Task.isCancelled, deadline.map({ $0 > .now }) ?? true else { throw .unreachable }
         }
+    }
+
+    /// Reports that there is no answer yet.
+    private func noticeSilence(after silence: Duration, of patience: Duration) -> Task<Void, any Error> {
+        Task {
+            try await Task.sleep(for: silence)
+            disconnected(retryIn: patience - silence)
+        }
+    }
+
+    private func answer(to request: URLRequest) async throws -> Answer {
+        let (id, handle) = (UUID(), Transport.Handle())
+        sent[id] = handle
+        defer { sent[id] = nil }
+        return try await transport.answer(to: request, handle)
     }
 
     private func request(_ call: Call) -> URLRequest {

@@ -17,7 +17,7 @@ public enum Outcome: Sendable {
     case ended(SessionEnd)
     /// The deadline has passed, or the task was cancelled, without an answer.
     case withdrawn(Withdrawal)
-    /// Anything else: the app failed (500), a mistake in the client (400), the storage could not keep the key.
+    /// Anything else: the app failed (500), a mistake in the client (400).
     case failed(SessionError)
 }
 
@@ -46,6 +46,8 @@ public enum SessionEnd: String, OpenEnum {
     case damaged = "session-damaged"
     /// The app has changed so much that the session means nothing any more.
     case incompatible = "session-incompatible"
+    /// This client has opened another session, or takes part in another one.
+    case replaced
     case unknown
 }
 
@@ -60,7 +62,7 @@ public enum SessionError: Error, Sendable {
     case refused(Problem)
     /// No answer that is the server's own, until the deadline.
     case unreachable
-    /// The storage failed: nothing was sent.
+    /// The storage could not be read.
     case storage(any Error)
     /// The payload cannot be written as JSON.
     case payload(String)
@@ -73,7 +75,7 @@ public struct Problem: Decodable, Error, Sendable, Equatable {
     /// For people, in English.
     public let title: String
     public let status: Int
-    /// For people, in the user's language.
+    /// What to do, for the client's developer, in English; or the app's own words for the user.
     public let detail: String?
     /// Names the request in the server's log.
     public let requestId: String?
@@ -83,6 +85,11 @@ public struct Problem: Decodable, Error, Sendable, Equatable {
     public let state: NavigationState?
     /// How long to wait.
     var retryAfter: Duration?
+    /// The language of `detail`.
+    var language = "en"
+
+    /// For the user: the app's own words, if it has some in the user's language, otherwise the title.
+    public var words: String { language == "en" ? title : detail ?? title }
 
     /// A value that does not fit.
     public struct Fault: Decodable, Sendable, Equatable {

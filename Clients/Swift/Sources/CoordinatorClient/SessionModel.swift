@@ -117,11 +117,6 @@ public import Observation
     }
 }
 
-extension Problem {
-    /// For the user.
-    var words: String { detail ?? title }
-}
-
 extension SessionError {
     /// For the user.
     var words: String {

@@ -24,6 +24,14 @@ public final class Transport: Sendable {
     /// What all sessions use that are given none.
     public static let shared = Transport()
 
+    /// Ends a request from outside.
+    final class Handle: Sendable {
+        private let task = Mutex<URLSessionTask?>(nil)
+
+        func cancel() { task.withLock { $0 }?.cancel() }
+        fileprivate func take(_ next: URLSessionTask) { task.withLock { $0 = next } }
+    }
+
     enum Part {
         case head(status: Int, headers: [String: String])
         case data(Data)
@@ -31,19 +39,20 @@ public final class Transport: Sendable {
 
     /// The head of the answer, then its body, as they arrive. Ends with an error if nothing arrives for the request's
     /// `timeoutInterval`. The request is cancelled when nobody reads any more.
-    func parts(of request: URLRequest) -> AsyncThrowingStream<Part, any Error> {
+    func parts(of request: URLRequest, _ handle: Handle) -> AsyncThrowingStream<Part, any Error> {
         let (parts, continuation) = AsyncThrowingStream<Part, any Error>.makeStream()
         let task = session.dataTask(with: request)
         receiver.readers.withLock { $0[task.taskIdentifier] = continuation }
+        handle.take(task)
         continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
         task.resume()
         return parts
     }
 
     /// A whole answer.
-    func answer(to request: URLRequest) async throws -> Answer {
+    func answer(to request: URLRequest, _ handle: Handle) async throws -> Answer {
         var answer = Answer()
-        for try await part in parts(of: request) {
+        for try await part in parts(of: request, handle) {
             switch part {
             case .head(let status, let headers): (answer.status, answer.headers) = (status, headers)
             case .data(let data): answer.body += data
@@ -110,6 +119,8 @@ struct Answer {
             var problem = try JSONDecoder.ofAPI.decode(Problem.self, from: body)
             guard problem.status == status else { throw URLError(.badServerResponse) }
             problem.retryAfter = retryAfter
+            // The first one is that of the detail.
+            problem.language = headers["content-language"]?.split(separator: ",").first.map { String($0) } ?? "en"
             throw problem
         }
     }

@@ -87,6 +87,32 @@ import FoundationNetworking
         #expect(losses == 1)
     }
 
+    @Test func `a connection that says nothing is said after three seconds, and left for another one`() async throws {
+        let session = try LossTests.session()
+        try await session.open(app: "shop", within: .seconds(3600))
+        let updates = await session.updates()
+        Network.isDeaf = true
+        let post = Task { await session.post(.selectTab("cart")) }
+        for await case .disconnected in updates { break }
+        Network.isDeaf = false
+
+        #expect(await post.value.isDone)
+    }
+
+    @Test func `an event that is on the way when another session is opened is over with its own`() async throws {
+        let session = try LossTests.session()
+        try await session.open(app: "shop", within: .seconds(3600))
+        Network.isDeaf = true
+        let post = Task { await session.post(.selectTab("cart")) }
+        while !Network.isHeld { try await Task.sleep(for: .milliseconds(5)) }
+        Network.isDeaf = false
+
+        try await session.open(app: "numbers", within: .seconds(3600))
+
+        guard case .ended(.replaced) = await post.value else { throw Unexpected(await post.value) }
+        #expect(await session.post(NavigationEvent("push", 5)).isDone)
+    }
+
     @Test func `a start has a deadline, and an address that is none is refused at once`() async throws {
         let session = try LossTests.session()
         Network.isThere = false
@@ -104,22 +130,37 @@ import FoundationNetworking
 
 /// The network of the sessions that use `transport`.
 private final class Network: URLProtocol {
-    private static let isCut = Mutex(false)
+    private struct State { var isCut = false, isDeaf = false, isHeld = false }
+    private static let state = Mutex(State())
 
     static var isThere: Bool {
-        get { isCut.withLock { !$0 } }
-        set { isCut.withLock { $0 = !newValue } }
+        get { state.withLock { !$0.isCut } }
+        set { state.withLock { $0.isCut = !newValue } }
     }
+
+    /// Whether it takes requests and never answers them.
+    static var isDeaf: Bool {
+        get { state.withLock { $0.isDeaf } }
+        set { state.withLock { ($0.isDeaf, $0.isHeld) = (newValue, false) } }
+    }
+
+    /// Whether it has taken one since it became deaf.
+    static var isHeld: Bool { state.withLock { $0.isHeld } }
 
     static var transport: Transport {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [Network.self] + (configuration.protocolClasses ?? [])
-        isThere = true
+        (isThere, isDeaf) = (true, false)
         return Transport(configuration: configuration)
     }
 
-    override static func canInit(with request: URLRequest) -> Bool { !isThere }
+    override static func canInit(with request: URLRequest) -> Bool { !isThere || isDeaf }
     override static func canonicalRequest(for request: URLRequest) -> URLRequest { request }
-    override func startLoading() { client?.urlProtocol(self, didFailWithError: URLError(.networkConnectionLost)) }
+
+    override func startLoading() {
+        if Network.isDeaf { return Network.state.withLock { $0.isHeld = true } }
+        client?.urlProtocol(self, didFailWithError: URLError(.networkConnectionLost))
+    }
+
     override func stopLoading() {}
 }

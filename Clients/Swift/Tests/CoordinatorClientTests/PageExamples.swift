@@ -53,7 +53,7 @@ func drawInATerminal(_ session: NavigationSession) async throws {
         }
         switch await session.post(event, on: state.visible.key) {  // the screen that the user saw
         case .invalid(let problem): for fault in problem.errors { print(fault.field ?? "value", fault.detail) }
-        case .notNow(let problem) where problem.kind != "stale-screen": print(problem.title)
+        case .notNow(let problem) where problem.kind != "stale-screen": print(problem.words)
         case .withdrawn(let withdrawal): print("No connection: \(withdrawal)")
         case .failed(let error): print(error)
         default: break

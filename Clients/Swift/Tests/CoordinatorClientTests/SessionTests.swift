@@ -2,6 +2,10 @@ import CoordinatorClient
 import Foundation
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite(.server, .timeLimit(.minutes(10))) struct SessionTests {
     @Test func `a tap leads to the next screen, and back returns`() async throws {
         let session = try await TestServer.open("shop")
@@ -246,11 +250,68 @@ import Testing
         #expect(!storage.text.contains("event"))
     }
 
-    @Test func `without room for the key nothing is sent`() async throws {
+    @Test func `without room in the storage a session goes on, and says so`() async throws {
         let session = NavigationSession(server: try TestServer.url, storage: FullStorage())
+        let updates = await session.updates()
 
-        await #expect(throws: SessionError.self) { try await session.open(app: "shop") }
-        #expect(await session.state == nil)
+        try await session.open(app: "shop", within: .seconds(3600))
+
+        #expect(await session.post(.selectTab("cart")).isDone)
+        for await case .storageFailed in updates { break }
+    }
+
+    @Test func `a wrong code leaves the session, and the next one takes its place`() async throws {
+        let storage = MemoryStorage()
+        let session = try await TestServer.open("shop", storage: storage)
+        let (kept, id) = (storage.text, await session.state?.session.id)
+        let following = Task { await session.follow() }
+        defer { following.cancel() }
+        await #expect(throws: SessionError.self) { try await session.redeem("00000000", within: .seconds(3600)) }
+        #expect(storage.text == kept)
+        #expect(await session.post(.selectTab("cart")).isDone)
+
+        let next = try await session.open(app: "numbers", within: .seconds(3600))
+        #expect(next.session.id != id)
+        let other = try await TestServer.another(storage)
+        await other.post(NavigationEvent("push", 5))
+
+        // Who follows it follows the next one.
+        for await case .state(let state) in await session.updates() where state.visible.params == ["value": 5] { break }
+        #expect(await session.end == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `what was cut off while it opened a session leaves the one before`(isOpen: Bool) async throws {
+        let storage = MemoryStorage()
+        let before = try await TestServer.open("shop", storage: storage)
+        let opening = #"{"path":"v1/sessions","key":"cut-off-before-it-was-sent","body":{"app":"no-such-app"}}"#
+        let cut = #""opening":\#(opening),"server""#
+        var kept = storage.text.replacing(#""server""#, with: cut)
+        if !isOpen { kept.replace(/"id":"[^"]*",|,"token":"[^"]*"|"token":"[^"]*",/, with: "") }
+        try storage.save(Data(kept.utf8))
+
+        let session = NavigationSession(server: try TestServer.url, storage: storage)
+        let state = try await session.resume(within: .seconds(3600))
+
+        #expect(state?.session.id == (isOpen ? await before.state?.session.id : nil))
+        #expect(!storage.text.contains("opening") && storage.text.isEmpty == !isOpen)
+    }
+
+    @Test(arguments: [("de-AT", "Das geht gerade nicht."), ("en", "Event not accepted now")])
+    func `a problem's words are the app's own in the user's language, or the title`(locale: String, words: String)
+        async throws
+    {
+        // As the system says what its user reads.
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpAdditionalHeaders = ["Accept-Language": locale]
+        let transport = Transport(configuration: configuration)
+        let session = NavigationSession(server: try TestServer.url, storage: NoStorage(), transport: transport)
+        try await session.open(app: "kiosk", client: ClientInfo(locale: locale), within: .seconds(3600))
+
+        let outcome = await session.post(NavigationEvent("changeLanguage"))
+
+        guard case .notNow(let problem) = outcome else { throw Unexpected(outcome) }
+        #expect(problem.words == words)
     }
 
     @Test func `an app that is not there is refused`() async throws {

@@ -3,6 +3,7 @@
 
 package driver
 
+import coordinator.client.ClientInfo
 import coordinator.client.MemoryStorage
 import coordinator.client.NavigationClient
 import coordinator.client.NavigationEvent
@@ -14,6 +15,7 @@ import coordinator.client.Settings
 import coordinator.client.Settled
 import coordinator.client.Settlement
 import coordinator.client.Waiting
+import java.io.IOException
 import java.net.InetAddress
 import java.net.ServerSocket
 import java.net.Socket
@@ -46,6 +48,11 @@ fun main(arguments: Array<String>): Unit = runBlocking {
         "The storage has no payload, and an open tap is settled without it" to ::keepsKeysAlone,
         "What became of an unknown tap is said when there is a connection" to ::settlesLater,
         "A deadline counts in the queue, and a hanging connection is shown" to ::waitsNoLonger,
+        "A connection that says nothing is left for another one" to ::leavesDeadConnections,
+        "A wrong code leaves the session, the next one takes its place" to ::replacesWhenOpen,
+        "What was cut off while it opened a session leaves the one before" to ::resumesTheOneBefore,
+        "Without room in the storage a session goes on" to ::goesOnUnsaved,
+        "A problem's words are the app's own, or the title" to ::hasWords,
     )
     val failures = behaviours.count { (name, behaviour) ->
         val result = runCatching { withTimeout(10.minutes) { behaviour(Network(server)) } }
@@ -133,6 +140,67 @@ private suspend fun waitsNoLonger(network: Network): Unit = coroutineScope {
     coroutineContext.cancelChildren()
 }
 
+private suspend fun leavesDeadConnections(network: Network): Unit = coroutineScope {
+    val client = client(network)
+    val session = opened(client.open("shop"))
+    val waits = waits(client)
+    network.swallow()
+    launch {
+        until("the first attempt") { network.taps() >= 1 }
+        network.hear()
+    }
+    check(session.post(PRODUCT) is Outcome.Done)
+    // Said once while it was silent, and once before the next attempt.
+    check(waits.map { it.status to (it.pause > Duration.ZERO) } == listOf(0 to false, 0 to true)) { "waits: $waits" }
+    check(network.taps() == 2) { "${network.taps()} attempts" }
+    coroutineContext.cancelChildren()
+}
+
+private suspend fun replacesWhenOpen(network: Network): Unit = coroutineScope {
+    val storage = MemoryStorage()
+    val client = client(network, storage)
+    val session = opened(client.open("shop"))
+    val kept = storage.load()
+    val wrong = client.pair("00000000")
+    check((wrong as? Opening.Refused)?.problem?.kind == "unknown-code") { "it is $wrong" }
+    check(storage.load() == kept) { "the storage has changed" }
+    check(session.post(PRODUCT) is Outcome.Done) { "the session is gone" }
+    val next = opened(client.open("shop"))
+    check(session.post(PRODUCT) == Outcome.Over("replaced") && session.follow() == Outcome.Over("replaced"))
+    check(opened(client.resume()).id == next.id)
+}
+
+private suspend fun resumesTheOneBefore(network: Network) {
+    val storage = MemoryStorage()
+    val session = opened(client(network, storage).open("shop"))
+    val cut = """"opening":{"key":"cut-off-before-it-was-sent","path":"/v1/sessions","body":"{\"app\":\"no-such-app\"}"}"""
+    val kept = storage.load()!!
+    storage.save(kept.replaceFirst("{", "{$cut,"))
+    check(opened(client(network, storage).resume()).id == session.id)
+    check(storage.load() == kept) { "the storage has ${storage.load()}" }
+    storage.save("{$cut}")
+    check(client(network, storage).resume() == null && storage.load() == null)
+}
+
+private suspend fun goesOnUnsaved(network: Network) {
+    val full = object : SessionStorage {
+        override fun load(): String? = null
+        override fun save(text: String?) { throw IOException("the storage is full") }
+    }
+    val client = client(network, full)
+    val session = opened(client.open("shop"))
+    check(session.post(PRODUCT) is Outcome.Done)
+    check(client.unsaved.value?.message == "the storage is full") { "said: ${client.unsaved.value}" }
+}
+
+private suspend fun hasWords(network: Network) {
+    val words = listOf("de-AT", "en").map { locale ->
+        val client = NavigationClient(network.url, MemoryStorage(), ClientInfo(locale), Settings(deadline = 1.hours))
+        (opened(client.open("kiosk")).post(NavigationEvent("changeLanguage")) as? Outcome.Moved)?.problem?.words
+    }
+    check(words == listOf("Das geht gerade nicht.", "Event not accepted now")) { "said: $words" }
+}
+
 // What a user does, and what a test looks at.
 
 private val PRODUCT = NavigationEvent("product", JsonObject(mapOf("id" to JsonPrimitive(42))))
@@ -192,6 +260,9 @@ private class Network(private val server: URI) {
     fun taps(): Int = sent.count { it.startsWith("POST") && "/events" in it.substringBefore('\n') }
 
     fun swallow() { isSwallowing = true }
+
+    /** What was swallowed is lost; what comes now is carried. */
+    fun hear() { isSwallowing = false }
 
     fun mend() {
         isSwallowing = false

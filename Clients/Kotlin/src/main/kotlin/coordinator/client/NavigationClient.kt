@@ -5,6 +5,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.flow.StateFlow
+import kotlinx.coroutines.flow.asStateFlow
 import kotlinx.coroutines.withContext
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
@@ -62,21 +63,28 @@ public class NavigationClient(
     /** What a request is waiting for, or null. */
     public val waiting: StateFlow<Waiting?> get() = transport.waiting
 
+    /** Why the storage does not keep the session, which goes on in memory; null if it does. */
+    public val unsaved: StateFlow<Exception?> get() = storage.unsaved.asStateFlow()
+
     /** Ends the pauses of what waits, as when the system says that there is a network again. */
     public fun retry() { transport.retries.tryEmit(Unit) }
 
     /**
      * The session that is kept, in its present state; null if there is none. It settles what was under way when the app
-     * ended: an event is not sent again, but a session that was being opened is opened.
+     * ended: an event is not sent again, but a session that was being opened is opened. If that is refused, such as a code
+     * that is too old by now, the session before it goes on.
      */
     public suspend fun resume(): Opening? = withContext(Dispatchers.IO) {
-        val json = storage.load()?.let(::parse) ?: return@withContext null
-        val id = json.text("id") ?: return@withContext OpenRequest.of(json)?.let { opened(it, storage.lease()) }
-        val open = json.child("open")?.text("key")
-        NavigationSession(transport, storage.lease(), settings, id, json.text("token").orEmpty(), open).resumed()
+        val opening = storage.load().opening?.let { opened(it) }
+        if (opening != null && opening !is Opening.Refused) return@withContext opening
+        val saved = storage.load().session ?: return@withContext null
+        NavigationSession(transport, storage.lease(), settings, saved).resumed()
     }
 
-    /** Opens a session of an app, in the place of the one that is kept, where [link] leads if there is one. */
+    /**
+     * Opens a session of an app, in the place of the one that is kept, where [link] leads if there is one. The session
+     * before it goes on until then, and if this one is refused.
+     */
     public suspend fun open(app: String, link: String? = null): Opening = begin("/v1/sessions", buildJsonObject {
         put("app", app)
         link?.let { put("link", it) }
@@ -84,8 +92,9 @@ public class NavigationClient(
     })
 
     /**
-     * Joins the session of another device, which shows a code. A wrong code is refused with `unknown-code`. [role] is one of
-     * the app's roles, if the code lets this device choose.
+     * Joins the session of another device, which shows a code, in the place of the one that is kept. A wrong code is refused
+     * with `unknown-code`, and the session before it goes on. [role] is one of the app's roles, if the code lets this device
+     * choose.
      */
     public suspend fun pair(
         code: String, label: String? = null, role: String? = null,
@@ -100,28 +109,26 @@ public class NavigationClient(
      * Forgets the session on this device; what is posted in it from now on is [Outcome.Over] with the reason `forgotten`.
      * To end it for all, call [NavigationSession.end] before.
      */
-    public fun forget(): Unit = storage.lease().save(null)
+    public fun forget(): Unit = storage.clear()
 
     private suspend fun begin(path: String, body: JsonObject): Opening = withContext(Dispatchers.IO) {
         val request = OpenRequest(newKey(), path, body.toString())
-        val lease = storage.lease()
-        lease.save(JsonObject(mapOf("open" to request.json())).toString())
-        opened(request, lease)
+        storage.begin(request)
+        opened(request)
     }
 
-    private suspend fun opened(request: OpenRequest, lease: SharedStorage.Lease): Opening {
+    private suspend fun opened(request: OpenRequest): Opening {
         val query = if (settings.includesControls) "?include=controls" else ""
         val answer = transport.send("POST", request.path + query, null, request, "token", settings.deadline)
         val state = (answer as? Answer.Done)?.json
         val id = state?.child("session")?.text("id")
         if (state == null || id == null) {
             if (answer !is Answer.Refused) return Opening.Unreachable
-            lease.save(null)
+            storage.giveUp(request)
             return Opening.Refused(answer.problem)
         }
-        val token = state.text("token").orEmpty()
-        lease.save(Saved(id, token, null).text())
-        val session = NavigationSession(transport, lease, settings, id, token).begun(state, answer.tag)
+        val saved = Saved(id, state.text("token").orEmpty(), null)
+        val session = NavigationSession(transport, storage.lease(saved), settings, saved).begun(state, answer.tag)
         // The answer to a repeated request may be older than the session.
         return if (answer.isOlder) session.resumed() else Opening.Opened(session)
     }

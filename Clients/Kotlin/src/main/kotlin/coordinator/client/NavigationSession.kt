@@ -30,19 +30,20 @@ import kotlinx.serialization.json.JsonPrimitive
  * One request is under way at a time, as the user's next step depends on the answer; others wait for their turn. An
  * event's key is saved before it is sent: what a killed app has left open, the next one settles before anything else.
  *
- * A client has one session: when it opens or resumes another one, or forgets this one, posts here are [Outcome.Over].
+ * A client has one session: when it has opened or resumed another one, or forgets this one, posts here are [Outcome.Over]
+ * with the reason `replaced` or `forgotten`.
  */
 public class NavigationSession internal constructor(
     private val transport: Transport, private val storage: SharedStorage.Lease, private val settings: Settings,
-    /** The session's id. It is not secret. */
-    public val id: String,
-    token: String, open: String? = null,
+    @Volatile private var saved: Saved,
 ) {
+    /** The session's id. It is not secret. */
+    public val id: String = saved.id
+
     private val turn = Mutex()
     private val lock = Any()
-    @Volatile private var saved = Saved(id, token, open)
     @Volatile private var ended: Outcome.Over? = null
-    private val over: Outcome.Over? get() = ended ?: if (storage.isHeld) null else Outcome.Over("forgotten")
+    private val over: Outcome.Over? get() = ended ?: storage.end?.let { Outcome.Over(it) }
 
     private lateinit var drawn: MutableStateFlow<NavigationState>
     /** The newest state of the server, and its entity tag. */
@@ -73,20 +74,22 @@ public class NavigationSession internal constructor(
      * @param wait for how many seconds the answer may wait for the work that the event begins, up to 50.
      * @param version carries the event out on that version only; otherwise the outcome is [Outcome.Moved].
      * @param key that of [Outcome.AnswerFirst], if the event is posted again after it.
+     * @param screen the key of the screen or alert on which the user has acted: the one that is drawn now, if it is left
+     * out. A view names its own, so that a late tap cannot act on the screen that has taken its place.
      */
     public suspend fun post(
         event: NavigationEvent, deadline: Duration = settings.deadline, wait: Int = 0, version: Long? = null,
-        key: String = newKey(),
+        key: String = newKey(), screen: String? = null,
     ): Outcome {
         // The screen or alert on which the user acts now, not the one that is shown when the turn comes.
-        val screen = (state.value.alert?.key ?: state.value.visible.key).takeIf { event.type != "open" }
+        val place = (screen ?: state.value.alert?.key ?: state.value.visible.key).takeIf { event.type != "open" }
         val tapped = TimeSource.Monotonic.markNow()
         if (settings.drawsEarly && !turn.isLocked) drawEarly(event)
         try {
             return inTurn(deadline, { Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) }) {
                 if (over == null) settled(deadline - tapped.elapsedNow())
                 over ?: if (saved.open != null) Outcome.Withdrawn(key, Settlement.NOT_CARRIED_OUT) else {
-                    val request = OpenRequest(key, "$path/events", body(event, screen))
+                    val request = OpenRequest(key, "$path/events", body(event, place))
                     save(saved.copy(open = key))
                     val fields = version?.let { mapOf("If-Match" to "\"$it\"") }.orEmpty()
                     val left = deadline - tapped.elapsedNow()
@@ -342,7 +345,7 @@ public class NavigationSession internal constructor(
     }
 
     private fun save(next: Saved) = synchronized(lock) {
-        if (next != saved) storage.save(next.text())
+        if (next != saved) storage.save(next)
         saved = next
     }
 }

@@ -1,5 +1,6 @@
 package coordinator.client
 
+import java.net.http.HttpHeaders
 import kotlinx.serialization.json.JsonObject
 
 /** What became of a request that the user made. `when` over it is complete. */
@@ -78,6 +79,8 @@ public data class Problem(
     /** After how many seconds the same may succeed. */
     val retryAfter: Long?,
     val json: JsonObject,
+    /** For the user: the app's own words, if it has some in the user's language, otherwise the title, which is English. */
+    val words: String,
 ) {
     internal val isTemporary get() = status == 429 || status == 503 && kind != "session-damaged"
     internal val isEnd get() = status == 401 || status == 410 || kind == "session-incompatible" || kind == "session-damaged"
@@ -86,14 +89,17 @@ public data class Problem(
         private const val PREFIX = "urn:coordinatord:problem:"
 
         /** Null if the error is not the server's own. */
-        fun of(status: Int, json: JsonObject?, retryAfter: Long?): Problem? {
+        fun of(status: Int, json: JsonObject?, headers: HttpHeaders): Problem? {
             val type = json?.text("type")?.takeIf { it.startsWith(PREFIX) } ?: return null
+            // The first language is that of the detail.
+            val isTranslated = !headers.firstValue("Content-Language").orElse("en").startsWith("en")
+            val (title, detail) = json.text("title").orEmpty() to json.text("detail").orEmpty()
             val faults = json.children("errors").map {
                 Fault(it.text("pointer").orEmpty(), it.text("code").orEmpty(), it.text("detail").orEmpty())
             }
             return Problem(
-                type.removePrefix(PREFIX), status, json.text("title").orEmpty(), json.text("detail").orEmpty(),
-                json.text("requestId"), faults, retryAfter, json)
+                type.removePrefix(PREFIX), status, title, detail, json.text("requestId"), faults,
+                headers.firstValue("Retry-After").orElse("").toLongOrNull(), json, if (isTranslated) detail else title)
         }
     }
 }

@@ -64,7 +64,8 @@ internal class Transport(server: URI) {
     /**
      * Repeats a request, always with its key, until an answer of the server says what has happened, or the deadline has
      * passed. What is carried out is answered with an object that has the [member]. With [wait] the server may take so
-     * many seconds longer.
+     * many seconds longer. An attempt may take five seconds, the next one ten, then twenty: a connection that has died says
+     * nothing, and the next attempt may find one that lives.
      */
     suspend fun send(
         method: String, path: String, token: String?, request: OpenRequest? = null, member: String? = null,
@@ -82,7 +83,8 @@ internal class Transport(server: URI) {
         var failures = 0
         while (true) {
             val left = limit - begun.elapsedNow()
-            val answer = withTimeoutOrNull(minOf(left, (30 + wait).seconds)) {
+            val patience = (5 shl failures.coerceAtMost(3)).coerceAtMost(30) + wait
+            val answer = withTimeoutOrNull(minOf(left, patience.seconds)) {
                 noticed((3 + wait).seconds) { attempt(message, member) }
             }
             val problem = (answer as? Answer.Refused)?.problem
@@ -138,7 +140,7 @@ internal class Transport(server: URI) {
             status == 204 || status == 304 -> Answer.Done(status, null, response.headers())
             status in 200..299 ->
                 json?.takeIf { member == null || member in it }?.let { Answer.Done(status, it, response.headers()) }
-            else -> Problem.of(status, json, response.headers().retryAfter())?.let(Answer::Refused)
+            else -> Problem.of(status, json, response.headers())?.let(Answer::Refused)
         }
     }
 
@@ -148,10 +150,10 @@ internal class Transport(server: URI) {
         if (lastTag != null) builder.header("Last-Event-ID", lastTag)
         val lines = Channel<String>(Channel.UNLIMITED)
         var status = 0
-        var retryAfter: Long? = null
+        var headers: HttpHeaders? = null
         val future: CompletableFuture<*> = http.sendAsync(builder.build()) { head ->
             status = head.statusCode()
-            retryAfter = head.headers().retryAfter()
+            headers = head.headers()
             BodySubscribers.fromLineSubscriber(Lines(lines))
         }
         future.whenComplete { _, _ -> lines.close() }
@@ -161,8 +163,7 @@ internal class Transport(server: URI) {
                 val line = withTimeoutOrNull(45.seconds) { lines.receiveCatching().getOrNull() } ?: break
                 if (status == 200) onLine(line) else body.appendLine(line)
             }
-            if (status == 200 || status == 0) return null
-            return Problem.of(status, parse(body.toString()), retryAfter)
+            return headers?.takeIf { status != 200 }?.let { Problem.of(status, parse(body.toString()), it) }
         } finally {
             future.cancel(true)
         }
@@ -179,8 +180,6 @@ internal class Transport(server: URI) {
 /** Half a second, twice as long after each failure, up to 15 s; with a random part, so that clients spread. */
 internal fun backOff(failures: Int): Duration =
     (500L shl failures.coerceAtMost(5)).coerceAtMost(15_000).milliseconds * Random.nextDouble(0.5, 1.0)
-
-private fun HttpHeaders.retryAfter() = firstValue("Retry-After").getOrNull()?.toLongOrNull()
 
 /** Null if the text is no object. */
 internal fun parse(text: String): JsonObject? = runCatching { Json.parseToJsonElement(text) as JsonObject }.getOrNull()
