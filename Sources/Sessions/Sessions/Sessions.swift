@@ -44,9 +44,9 @@ public enum SessionError: Error, Equatable, Sendable {
     /// The store may or may not have committed the change.
     case unknownOutcome(reason: String)
     /// This version of the app cannot restore the saved state.
-    case incompatible
+    case incompatible(reason: String)
     /// A newer build saved the state, or one with another app: only that build may change it.
-    case newerApp
+    case newerApp(reason: String)
     /// The state has no screen of that key, or the screen has no content.
     case unknownScreen
     /// The version never existed, or is no longer kept.

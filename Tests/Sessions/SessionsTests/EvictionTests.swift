@@ -159,12 +159,14 @@ import Testing
 
         let host = EvictionTests.host(strict, store)
         guard case .refused = host.restorePlan(for: record) else { return #expect(Bool(false)) }
-        await #expect(throws: SessionError.incompatible) {
+        let lost = "nothing is left without screen “open”, coordinator “gate”"
+        await #expect(throws: SessionError.incompatible(reason: lost)) {
             try await host.session(created.id, token: created.token.text)
         }
 
         let newer = try await EvictionTests.host(App("gate", version: 3, root: { Renewed() }), store).create()
-        await #expect(throws: SessionError.newerApp) {
+        let reason = "version 3 of the app has saved it"
+        await #expect(throws: SessionError.newerApp(reason: reason)) {
             try await host.session(newer.id, token: newer.token.text)
         }
     }

@@ -137,7 +137,8 @@ import Testing
         let fork = try await older.fork(try await open(created, on: older), version: nil)
         _ = try await open(fork, on: newer).apply(PostedEvent("pass", payload: 1))
         let other = host(app(version: 1))
-        await #expect(throws: SessionError.newerApp) { try await open(fork, on: other) }
+        let reason = "version 2 of the app has saved it"
+        await #expect(throws: SessionError.newerApp(reason: reason)) { try await open(fork, on: other) }
 
         try await open(created, on: other).end()
 

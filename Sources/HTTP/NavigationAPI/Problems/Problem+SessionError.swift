@@ -141,20 +141,20 @@ extension Problem {
                 It is unknown whether the request was carried out: read the session, or repeat the request with the \
                 same Idempotency-Key.
                 """, retryAfter: 1, details: ["cause": reason])
-        case .incompatible:
+        case .incompatible(let reason):
             self.init(
                 409, "session-incompatible", "The session is of another version of its app",
-                "Create another session.")
+                "Create another session.", details: ["cause": reason])
         case .unknownScreen:
             self.init(
                 404, "unknown-screen", "No such content", "The state has no screen of that key with “hasContent”.")
-        case .newerApp:
+        case .newerApp(let reason):
             self.init(
                 503, "newer-app", "The session is of a newer version of its app",
                 """
                 A newer version of the app has saved the session, and this server may not change it. Try again when a \
                 server with that version is back.
-                """, retryAfter: 60)
+                """, retryAfter: 60, details: ["cause": reason])
         case .cannotLaunch(let error, let app):
             self.init(error)
             self.details["app"] = app

@@ -425,6 +425,11 @@ extension Screen {
         }
     }
 
+    /// Whether it has a control or a row that sends that event.
+    func offers(_ event: String) -> Bool {
+        events?.contains { $0.event == event } == true || rows.contains { $0.control?.event == event }
+    }
+
     /// Removes controls, also those without a payload, and the rows that have them.
     ///
     /// - Returns: the names of their events, each once.

@@ -114,8 +114,8 @@ public enum Loss: Equatable, Sendable {
     /// An alert. One of its buttons sends the event `lacking`, which no longer exists; `nil` if the alert has another
     /// reason to go, such as the removal of its coordinator.
     case alert(lacking: String?)
-    /// A control of a screen: its event no longer exists.
-    case control(event: String, screen: String)
+    /// A control of a screen: its event does not exist. `isDrawn`: it is `render` that draws it, and it was not saved.
+    case control(event: String, screen: String, isDrawn: Bool = false)
     /// A shared value, or a member of one; `reason` says in words why, `nil` if it is not known.
     case shared(name: String, reason: String?)
     /// A link that was kept for later.
@@ -133,7 +133,9 @@ extension Loss: CustomStringConvertible {
         case .screen(let name): "screen “\(name)”"
         case .tab(let id): "tab “\(id)”"
         case .alert(let event): "the alert" + (event.map { ", whose button sends “\($0)”" } ?? "")
-        case .control(let event, let screen): "event “\(event)” of screen “\(screen)”"
+        case .control(let event, let screen, let isDrawn):
+            "event “\(event)” of screen “\(screen)”"
+                + (isDrawn ? ", which `render` draws, and the coordinator does not declare" : "")
         case .shared(let name, let reason): "shared state “\(name)”" + (reason.map { " (\($0))" } ?? "")
         case .pendingLink: "the pending link"
         case .work(let id, let coordinator, let reason):
@@ -298,7 +300,7 @@ struct Migration {
             coordinator.type.event(control.event) == nil
                 || !control.isEnabled && !coordinator.type.accepts(control.carried)
         }
-        losses += lost.map { .control(event: $0, screen: screen.name) }
+        losses += lost.map { .control(event: $0, screen: screen.name, isDrawn: !migrated.offers($0)) }
         guard screen != placed.labelled else { return }
         run.draw(PlacedScreen(placed, screen: screen, of: coordinator), labels: screen.tabs) {
             $0.migrated(to: screen.tabs)

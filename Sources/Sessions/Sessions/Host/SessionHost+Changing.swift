@@ -185,7 +185,10 @@ extension SessionHost {
             }
             throw .conflict
         } catch {
-            if error.isAboutState || error == .newerApp || error == .incompatible { unload(session) }
+            switch error {
+            case .newerApp, .incompatible: unload(session)
+            default: if error.isAboutState { unload(session) }
+            }
             throw error
         }
     }

@@ -29,7 +29,7 @@ extension SessionHost {
         let record = loaded.record
         guard let content = record.content else { throw record.hasExpired ? .expired : .ended }
         if let reason = record.ending { throw reason == .expired ? .expired : .ended }
-        guard let app = app(of: record) else { throw .newerApp }
+        guard let app = app(of: record) else { throw .newerApp(reason: lacks(record.identity.app)) }
         // The app may have shortened the life of its sessions since.
         let expiresAt = min(
             content.expiresAt, settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time))
@@ -140,7 +140,7 @@ extension SessionHost {
     /// What `restored` would do, without doing it.
     public func restorePlan(for record: SessionRecord) -> RestorePlan {
         guard let content = record.content, record.goesOn(at: now()) else { return .over }
-        guard let app = app(of: record) else { return .refused(reason: "there is no app “\(record.identity.app)”") }
+        guard let app = app(of: record) else { return .refused(reason: lacks(record.identity.app)) }
         let life = settings.expiry(of: app, createdAt: record.identity.createdAt, usedAt: record.time)
         guard life > now() else { return .over }
         do {
@@ -191,12 +191,13 @@ extension RestorePlan {
 extension RestoreError {
     fileprivate var refusal: SessionError {
         switch self {
-        case .newer, .sameVersion: .newerApp
-        case .damaged, .nothingLeft: .incompatible
+        case .newer, .sameVersion: .newerApp(reason: explanation)
+        case .damaged, .nothingLeft: .incompatible(reason: explanation)
         }
     }
 
-    fileprivate var explanation: String {
+    /// For the operator and the author. It contains nothing that a user has typed.
+    var explanation: String {
         switch self {
         case .damaged(let error): error.explanation(of: "its state")
         case .newer(let version): "version \(version) of the app has saved it"
@@ -206,6 +207,8 @@ extension RestoreError {
         }
     }
 }
+
+private func lacks(_ app: String) -> String { "there is no app “\(app)”" }
 
 extension [Loss] {
     fileprivate var words: String { map(\.description).joined(separator: ", ") }

@@ -46,7 +46,9 @@ extension AuthorizedSession {
             throw .unknownVersion
         }
         let restoration: Restoration
-        do { restoration = try live.app.restore(content.state) } catch { throw .incompatible }
+        do { restoration = try live.app.restore(content.state) } catch {
+            throw .incompatible(reason: error.explanation)
+        }
         let navigation =
             toContinue && restoration.needsTransition
             ? try await host.settled(restoration, record, at: host.now(), of: live.app).state : restoration.state

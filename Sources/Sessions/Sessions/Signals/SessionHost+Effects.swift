@@ -105,7 +105,7 @@ extension SessionHost {
                     if let performed { self.follow(id, performed) }
                     return true
                 } catch {
-                    if error == .newerApp { try? await self.store.leaveEffects(of: [id]) }
+                    if case .newerApp = error { try? await self.store.leaveEffects(of: [id]) }
                     return !error.isTemporary
                 }
             }
