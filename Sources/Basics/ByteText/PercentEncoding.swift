@@ -43,6 +43,11 @@ package enum PercentEncoding {
         }
     }
 
+    /// Whether a byte may stand unescaped in a query or a fragment: also "/" and "?".
+    package static func isQueryCharacter(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || isPathCharacter(byte)
+    }
+
     private static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")

@@ -15,6 +15,7 @@ private struct MirrorCoordinator: Coordinator {
 
     func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
         navigator.push(Screen("opened", title: link.path, params: link.params))
+        navigator.defaults["fragment"] = link.fragment.map { .string($0) }
         navigator.defaults["pattern"] = .string(link.pattern.text)
         return .taken
     }
@@ -66,10 +67,26 @@ private struct MirrorCoordinator: Coordinator {
                 let path = first.state.visible?.screen.title
             else { continue }
             opened += 1
+            let again = try await CoordinatorTester(OpenedLinkTests.app, link: path)
 
-            #expect(try await CoordinatorTester(OpenedLinkTests.app, link: path).state == first.state, "\(link)")
+            #expect(again.state.visible?.screen == first.state.visible?.screen, "\(link)")
+            #expect(again.state.defaults["pattern"] == first.state.defaults["pattern"], "\(link)")
         }
         #expect(opened > 500)
+    }
+
+    @Test(arguments: [
+        ("/cart#items", "items"), ("/cart/#a%20b%2Fc/d?e#f", "a b/c/d?e#f"), ("/products/42?page=2#%C3%A9", "é"),
+        ("https://shop.example.com#top", "top"), ("https://shop.example.com/cart?x=1#top", "top"), ("/cart#", nil),
+        ("/cart", nil), ("/cart#%", nil), ("/cart#%00", nil), ("/cart#%FF", nil), ("/cart?x=%23y", nil),
+    ])
+    func `the fragment is handed over, decoded, and is no part of the path`(link: String, fragment: String?)
+        async throws
+    {
+        let state = try await CoordinatorTester(OpenedLinkTests.app, link: link).state
+
+        #expect(state.visible?.screen.title?.contains("#") == false)
+        #expect(state.defaults["fragment"]?.string == fragment)
     }
 
     static let product = "/products/{id:integer}?page={page:integer}"

@@ -226,6 +226,14 @@ import Testing
         #expect(kiosk.app.state.visible?.screen.title == "Wer checkt ein?")
     }
 
+    @Test func `who pays is not interrupted by a link`() async throws {
+        var kiosk = try await Terminal.paying()
+
+        await #expect(throws: CoordinatorTester.Failure(.linkNotTaken)) { try await kiosk.app.open("/checkin/ABC123") }
+
+        #expect(kiosk.app.visible == "payment")
+    }
+
     @Test func `a terminal has a button for the language, and a phone has its own`() async throws {
         var kiosk = try await Terminal()
         try await kiosk.app.send("changeLanguage")

@@ -303,6 +303,15 @@ import Testing
         #expect(app.formValues(of: "submitAddress") == ShopTests.address)
     }
 
+    @Test func `who leaves the sign-in for a link to the checkout is not led there by a later one`() async throws {
+        var app = try await ShopTests.open(link: "/products/1")
+        try await app.send("addToCart")
+        try await app.send("open", ["path": "/checkout"])
+
+        try await app.send("dismiss")
+        #expect(try JSON(parsing: app.state.encoded)["pendingLink"] == nil)
+    }
+
     @Test func `a sign-in that was left and is presented again leads to one checkout`() async throws {
         var app = try await ShopTests.open(link: "/products/1")
         try await app.send("addToCart")
@@ -382,11 +391,11 @@ import Testing
         #expect(app.state.visible?.screen.params == ["id": 42])
     }
 
-    @Test func `a shared link to a product shows where it was found`() async throws {
+    @Test func `a shared link to a product shows where it was found, and the part that it names`() async throws {
         let app = try await ShopTests.open(link: "https://shop.example.com/products/42/?utm=1&ref=mail#reviews")
 
         #expect(app.stack == "shop[home*: home, product | search: search | cart: cart]")
-        #expect(app.state.visible?.screen.params == ["id": 42, "ref": "mail"])
+        #expect(app.state.visible?.screen.params == ["id": 42, "ref": "mail", "part": "reviews"])
     }
 
     @Test func `signing out from anywhere ends every flow at once`() async throws {

@@ -241,7 +241,10 @@ extension Actor {
     }
 
     mutating func open(_ link: Link, _ navigator: inout Navigator) throws -> LinkDecision {
-        let decision: LinkDecision = [.taken, .passedOn, .pending][abs(conduct.link ?? 1) % 3]
+        let decisions: [LinkDecision] = [
+            .taken, .passedOn, .pending, .declined, .pending(until: BetaCoordinator.self), .passedOn,
+        ]
+        let decision = decisions[abs(conduct.link ?? 1) % decisions.count]
         Table.current.hear(.open, me.name, decision: decision)
         let script = decision == .taken ? link.integer("script").map(Table.current.script) : nil
         try act(script ?? conduct[.open], &navigator)

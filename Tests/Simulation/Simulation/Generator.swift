@@ -347,7 +347,7 @@ package struct Generator {
             if callback == .receive || callback == .effectDidFail { script.removeAll { $0.word == .perform } }
             conduct.on.append(Reaction(callback: callback, script: script))
         }
-        conduct.link = numbers.below(3)
+        conduct.link = numbers.below(6)
         if numbers.isOneIn(4) { conduct.isPicky = true }
         if numbers.isOneIn(6) { conduct.keepsTab = true }
         return conduct

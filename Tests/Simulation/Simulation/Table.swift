@@ -196,6 +196,10 @@ struct Heard: Sendable {
     let decision: LinkDecision?
     /// Whether it has returned, and not failed.
     var hasReturned = false
+
+    /// Whether the link is offered to it again.
+    var isKept: Bool { decision == .pending || waitsForFlow }
+    var waitsForFlow: Bool { if case .pendingUntilEnd = decision { true } else { false } }
 }
 
 /// A request, with what its numbers stand for.

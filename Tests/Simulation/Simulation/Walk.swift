@@ -256,7 +256,7 @@ extension Walk {
         client = after
         findings += Oracle.checkPlace(state, plain) + Oracle.checkLimits(plain, app.limits)
         findings += checkTimers(watch, cause)
-        if !isHeldUp, !isCaught, !asks, !isRelaunch { findings += checkPendingLink(before.state, cause) }
+        if !isHeldUp, !isCaught, !asks, !isRelaunch { findings += checkPendingLink(before.state, cause, watch) }
         noteKeeper()
         if word != "back", before.state.alert?.subject != "back" {
             findings += Oracle.checkHistory(before.plain, plain, word)
@@ -316,8 +316,9 @@ extension Walk {
         return [Finding(rule: .once, signature: "a timer is due at another time", reason: "\(state.pending)")]
     }
 
-    /// Requires that a link which is kept, or waits for an answer, is offered again.
-    private func checkPendingLink(_ before: NavigationState, _ cause: Watch.Cause) -> [Finding] {
+    /// Requires that a link which is kept, or waits for an answer, is offered again; one that waits for a flow, when that has
+    /// ended and not before.
+    private func checkPendingLink(_ before: NavigationState, _ cause: Watch.Cause, _ watch: Watch) -> [Finding] {
         guard let link = before.pendingLink else { return [] }
         let offered = table.heard.filter { $0.callback == .open }
         var fault: String?
@@ -327,16 +328,18 @@ extension Walk {
             if state.agreement != nil, !offered.isEmpty { fault = "one is offered before the event that was agreed to" }
         } else if let keeper, cause.event?.event != .open, before.alert?.subject != "open" {
             let root = plain.nodes.first?.id
-            if !offered.contains(where: { $0.coordinator == keeper || $0.coordinator == root }) {
+            let waits = plain.nodes.contains { $0.kind.rawValue == link.flow }
+            if !waits, !offered.contains(where: { $0.coordinator == keeper || $0.coordinator == root }) {
                 fault = "one that is kept is not offered again"
             }
+            if watch.offersEarly { fault = "one that waits for a flow is offered before its end" }
         }
         return fault.map { [Finding(rule: .link, signature: $0, reason: "in \(cause.word): \($0)")] } ?? []
     }
 
     private mutating func noteKeeper() {
         guard let link = state.pendingLink, !link.waitsForAnswer else { return keeper = nil }
-        let kept = table.heard.last { $0.decision == .pending && $0.hasReturned }
+        let kept = table.heard.last { $0.isKept && $0.hasReturned }
         if let kept { keeper = kept.coordinator }
     }
 

@@ -39,6 +39,8 @@ final class Watch: TransitionProbe {
         var findings: [(Finding, performed: Int)] = []
         /// Calls of those that were gone, by the position in what was heard.
         var lateCalls: [Int] = []
+        /// Calls while a link waits for a flow, likewise.
+        var waitingCalls: [Int] = []
         var performed = 0
         var calls = 0
         var hasSeenUserEffect = false
@@ -90,6 +92,12 @@ final class Watch: TransitionProbe {
     /// The timers that were set in the transition.
     var timers: [Int: Timer] { state.withLock { $0.timers } }
 
+    /// Whether a link was offered while there was the flow for whose end it waits.
+    var offersEarly: Bool {
+        let heard = table.heard
+        return state.withLock { $0.waitingCalls.contains { $0 < heard.count && heard[$0].callback == .open } }
+    }
+
     /// How many steps the transition has taken, at least.
     var steps: Int { state.withLock { $0.calls + $0.performed } }
 
@@ -106,6 +114,7 @@ final class Watch: TransitionProbe {
             catchUp(&state, with: navigation)
             state.called[heard] = state.last
             if state.doomed.contains(coordinator) { state.lateCalls.append(heard) }
+            if navigation.waitsForFlow { state.waitingCalls.append(heard) }
         }
     }
 
@@ -415,7 +424,10 @@ final class Watch: TransitionProbe {
         var isTaken = false
         for (position, entry) in heard.enumerated() where entry.callback == .open {
             if isTaken { report(.link, "it is offered after it was taken", &state) }
-            isTaken = entry.decision != .passedOn
+            isTaken = entry.decision != .passedOn && !entry.waitsForFlow
+            if entry.decision == .declined, cause.event?.event == .open {
+                report(.link, "it is opened though one has declined it", &state)
+            }
             guard let plain = state.called[position], let node = plain[entry.coordinator] else { continue }
             let isFirst = !heard[..<position].contains { $0.callback == .open }
             if isFirst, cause.event?.event == .open, node.parent != nil {

@@ -244,7 +244,7 @@ public final class App: Sendable {
         state.role = roles.first
         var run = TransitionRun(of: self, on: state, at: now, event: nil)
         try run.startRoot()
-        if let path { run.state.pendingLink = PendingLink(path: try link(path).path, coordinator: nil) }
+        if let path { run.state.pendingLink = PendingLink(path: try link(path).text, coordinator: nil) }
         return run
     }
 

@@ -260,6 +260,27 @@ public enum LinkDecision: Sendable, Equatable {
     /// link is saved with the session, and offered to this coordinator again at the end of each of the next transitions
     /// until it returns something else. A later link replaces it, and `relaunch` drops it.
     case pending
+    /// As `pending`, but the link is offered again only once, when no coordinator of that name is left; see
+    /// `pending(until:)`.
+    case pendingUntilEnd(of: String)
+    /// The link cannot be opened, and is offered to nobody else, also not as a catch-all. One that was just opened is
+    /// refused (409, `link-not-taken`), and nothing has changed. One that was kept is dropped, and the coordinator's
+    /// requests are performed.
+    case declined
+
+    /// The link waits for the end of a flow that the user is to go through first, such as a sign-in:
+    ///
+    /// ```swift
+    /// guard isSignedIn else {
+    ///     navigator.present(SignInCoordinator())
+    ///     return .pending(until: SignInCoordinator.self)
+    /// }
+    /// ```
+    ///
+    /// The link is offered again when no coordinator of that type is left, whether it has finished or was dismissed. If the
+    /// answer is the same then, the link is dropped, and so are the coordinator's requests: a user who declines is not
+    /// asked again.
+    public static func pending(until flow: any Coordinator.Type) -> LinkDecision { .pendingUntilEnd(of: flow.name) }
 }
 
 extension Coordinator {

@@ -27,7 +27,7 @@ public enum NavigationError: Error, Equatable, Sendable {
     /// No coordinator of the app knows the link. `reason` is a sentence that says what does not fit, and contains
     /// nothing of the link.
     case unknownLink(reason: String)
-    /// A pattern matches the link, but no living coordinator takes or keeps it now.
+    /// A pattern matches the link, but no living coordinator takes or keeps it now, or one declines it.
     case linkNotTaken
     /// A handler threw `Overloaded`: it has no capacity now. The client may try again after `retryAfter` seconds.
     case overloaded(retryAfter: Int)

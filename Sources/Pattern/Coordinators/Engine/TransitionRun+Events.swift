@@ -255,12 +255,12 @@ extension TransitionRun {
         let waits = state.pendingLink?.waitsForAnswer == true
         guard state.alert == nil else {
             // One that waits already has come later than one that an alert has held up.
-            if isPosted || !waits { state.pendingLink = PendingLink(path: link.path, coordinator: nil) }
+            if isPosted || !waits { state.pendingLink = PendingLink(path: link.text, coordinator: nil) }
             return
         }
         if isPosted {
             // If the event is held up, its payload is kept: not whatever the client sent, but the link's own path.
-            event?.payload = ["path": .string(link.path)]
+            event?.payload = ["path": .string(link.text)]
             if waits { state.pendingLink = nil }
         }
         try open(link)

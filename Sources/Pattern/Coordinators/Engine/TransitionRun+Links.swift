@@ -33,20 +33,38 @@ extension TransitionRun {
         } catch {
             return try fail(with: error, thrownBy: .open(link), of: living)
         }
-        switch decision {
-        case .pending where linkProgress == .retried(link) && state.pendingLink?.coordinator == living.id:
+        if linkProgress == .retried(link), let pending = state.pendingLink, pending.coordinator == living.id,
+            decision == pending.decision
+        {
             // Still pending: the requests it made when the link was first offered must not be performed again.
-            return linkProgress = .settled
-        case .pending, .taken:
-            // One that waits for an answer has come later than this one.
-            if state.pendingLink?.waitsForAnswer != true {
-                let isKept = decision == .pending
-                state.pendingLink = isKept ? PendingLink(path: link.path, coordinator: living.id) : nil
-            }
-            linkProgress = .settled
+            return try keepOn(pending)
+        }
+        switch decision {
+        case .taken: settle(link, keeping: nil)
+        case .pending: settle(link, keeping: PendingLink(path: link.text, coordinator: living.id))
+        case .pendingUntilEnd(let flow):
+            settle(link, keeping: PendingLink(path: link.text, coordinator: living.id, flow: flow))
+        case .declined:
+            if linkProgress == .offered(link) || opensLink { throw .linkNotTaken }
+            settle(link, keeping: nil)
         case .passedOn: agenda.append(.passOn(link, from: living.id))
         }
         try accept(coordinator, &navigator, at: index)
+    }
+
+    private mutating func settle(_ link: Link, keeping pending: PendingLink?) {
+        // One that waits for an answer has come later than this one.
+        if state.pendingLink?.waitsForAnswer != true { state.pendingLink = pending }
+        linkProgress = .settled
+    }
+
+    /// Keeps a link as before, unless the flow for which it has waited is over: then it is dropped, or refused if it was
+    /// only just opened.
+    private mutating func keepOn(_ pending: PendingLink) throws(NavigationError) {
+        linkProgress = .settled
+        guard pending.flow != nil else { return }
+        if opensLink { throw .linkNotTaken }
+        state.pendingLink = nil
     }
 
     /// Offers a link to the children of a coordinator, first to the one to which the visible screen belongs, itself or
@@ -64,7 +82,8 @@ extension TransitionRun {
     }
 
     /// Offers a link that no coordinator took or kept once more, as the next catch-all that matches it. If there is
-    /// none, throws for an opened link, and drops a pending one, which its coordinator no longer keeps.
+    /// none, throws for an opened link, and drops a pending one, which its coordinator no longer keeps. One that waits for
+    /// a flow which has ended at once is offered again.
     mutating func settleLink() throws(NavigationError) {
         switch linkProgress {
         case .offered(let link)?:
@@ -76,7 +95,11 @@ extension TransitionRun {
             guard let next = app.catchAll(after: link) else { return }
             try open(next)
             linkProgress = .retried(next)
-        case .settled?, nil: break
+        case .settled?:
+            guard state.pendingLink?.flow != nil else { return }
+            linkProgress = nil
+            if !retryPendingLink() { linkProgress = .settled }
+        case nil: break
         }
     }
 
@@ -135,9 +158,9 @@ extension TransitionRun {
         state.pendingLink?.coordinator.flatMap { state[$0] } ?? state.coordinators.first
     }
 
-    /// Offers a pending link again to the coordinator that keeps it.
+    /// Offers a pending link again to the coordinator that keeps it, unless it waits for a flow.
     private mutating func retryPendingLink() -> Bool {
-        guard linkProgress == nil, let pending = state.pendingLink, let id = pending.coordinator,
+        guard linkProgress == nil, let pending = state.pendingLink, let id = pending.coordinator, !state.waitsForFlow,
             let link = try? app.link(pending.path), let keeper = state[id] ?? state.coordinators.first
         else { return false }
         linkProgress = .retried(link)
@@ -188,6 +211,16 @@ extension TransitionRun {
             : !state.alerts.contains { before.contains($0.key) }
         if isForgotten { state.pendingLink = nil }
     }
+}
+
+extension TransitionRun {
+    /// Whether the client has just opened the link.
+    var opensLink: Bool { cause == .event && event?.type == BuiltInEvent.open.rawValue }
+}
+
+extension PendingLink {
+    /// What its coordinator has answered.
+    fileprivate var decision: LinkDecision { flow.map { .pendingUntilEnd(of: $0) } ?? .pending }
 }
 
 extension NavigationState {

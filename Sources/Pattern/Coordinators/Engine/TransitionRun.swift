@@ -166,7 +166,7 @@ public struct TransitionRun: Sendable {
             return result
         }
         // A link may lead to where the user is, or show something elsewhere: only one that leaves the screen asks.
-        if cause == .event, event?.type == BuiltInEvent.open.rawValue, state.visible?.key != original.visible?.key {
+        if opensLink, state.visible?.key != original.visible?.key {
             noteLeft()
             settle()
             if objection != nil { return try resultWithAlert() }

@@ -8,18 +8,28 @@ public struct Link: Sendable, Equatable {
     public let path: String
     public let pattern: LinkPattern
     public let params: JSONObject
+    /// What followed the first `#`, decoded: `reviews` of `/products/42#reviews`. `nil` if there was none, if it was empty,
+    /// or if it cannot be decoded.
+    public let fragment: String?
 
     /// - Returns: `nil` if the path does not match the pattern.
     public init?(_ path: String, matching pattern: LinkPattern) {
-        guard let params = pattern.match(path) else { return nil }
-        self.init(pattern, params)
+        guard let written = LinkPath(path[...]), let params = try? pattern.match(written) else { return nil }
+        self.init(pattern, params, written.fragment)
     }
 
-    init?(_ pattern: LinkPattern, _ params: JSONObject) {
+    init?(_ pattern: LinkPattern, _ params: JSONObject, _ fragment: String?) {
         guard let path = pattern.path(params) else { return nil }
         self.path = path
         self.pattern = pattern
         self.params = params
+        self.fragment = fragment
+    }
+
+    /// The path with the fragment: opening it gives the same link.
+    var text: String {
+        guard let fragment else { return path }
+        return "\(path)#\(PercentEncoding.encode(fragment, where: PercentEncoding.isQueryCharacter))"
     }
 }
 
@@ -160,11 +170,12 @@ extension UInt8 {
     var isASCIIDigit: Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= self }
 }
 
-/// The parts of an opened path such as `/products/42?ref=mail`. One trailing slash and a fragment are ignored.
+/// The parts of an opened path such as `/products/42?ref=mail#reviews`. One trailing slash is ignored.
 struct LinkPath {
     /// The decoded texts of the segments; `nil` for a segment that `PathSegment.decode` refuses.
     let segments: [String?]
     let query: LinkQuery
+    let fragment: String?
 
     /// - Returns: `nil` if there is no leading slash.
     init?(_ text: Substring) {
@@ -174,6 +185,8 @@ struct LinkPath {
         if segments.count > 1, segments.last?.isEmpty == true { segments.removeLast() }
         self.segments = segments.map(PathSegment.decode)
         self.query = LinkQuery(Substring(withoutFragment[path.endIndex...].dropFirst()))
+        let fragment = PercentEncoding.decode(text.utf8[withoutFragment.endIndex...].dropFirst())
+        self.fragment = fragment?.isEmpty == true ? nil : fragment
     }
 }
 
@@ -210,8 +223,7 @@ struct LinkQuery {
         return PercentEncoding.encode(text) { byte in
             switch byte {
             case UInt8(ascii: "&"), UInt8(ascii: "="), UInt8(ascii: "+"): false
-            case UInt8(ascii: "/"), UInt8(ascii: "?"): true
-            default: PercentEncoding.isPathCharacter(byte)
+            default: PercentEncoding.isQueryCharacter(byte)
             }
         }
     }
@@ -266,7 +278,7 @@ extension App {
         for pattern in links.filter({ !$0.isCatchAll }) + catchAlls {
             do throws(LinkMismatch) {
                 let params = try pattern.match(path)
-                if let link = Link(pattern, params) { return link }
+                if let link = Link(pattern, params, path.fragment) { return link }
             } catch {
                 if case .query = error.fault { throw .unknownLink(reason: error.sentence(pattern)) }
                 if error.fitting > nearest?.mismatch.fitting ?? 0 { nearest = (pattern, error) }
@@ -280,7 +292,7 @@ extension App {
     func catchAll(after link: Link) -> Link? {
         let isLater = { (pattern: LinkPattern) in pattern != link.pattern }
         let others = link.pattern.isCatchAll ? catchAlls.drop(while: isLater).dropFirst() : catchAlls[...]
-        for pattern in others { if let next = Link(link.path, matching: pattern) { return next } }
+        for pattern in others { if let next = Link(link.text, matching: pattern) { return next } }
         return nil
     }
 

@@ -16,7 +16,7 @@ public import JSONCoding
 ///
 /// Paths and parameters correspond one to one: the parameters of a pattern make one path, and that path has the same
 /// parameters; an empty list of the query is the same as none. So a value is accepted only as it would be printed: 42,
-/// but not 042 or +42. One trailing slash, other query parameters and a fragment are ignored, and are not part of the
+/// but not 042 or +42. One trailing slash, other query parameters and a fragment do not matter, and are not part of the
 /// path.
 public struct LinkPattern: Sendable, Hashable {
     public let text: String

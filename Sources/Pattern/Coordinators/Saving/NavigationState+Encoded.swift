@@ -39,6 +39,7 @@ extension NavigationState {
                 writer.object("pendingLink") { writer in
                     writer.member("path", pendingLink.path)
                     writer.member("coordinator", ifAny: pendingLink.coordinator)
+                    writer.member("until", ifAny: pendingLink.flow)
                 }
             }
             if let agreement {

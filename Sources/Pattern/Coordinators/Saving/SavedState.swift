@@ -227,7 +227,9 @@ extension PostedEvent: JSONReadable {
 
 extension PendingLink: JSONReadable {
     package init(json: JSON) throws(JSONDecodingError) {
-        self.init(path: try json.member("path"), coordinator: try json.count(ifAny: "coordinator"))
+        self.init(
+            path: try json.member("path"), coordinator: try json.count(ifAny: "coordinator"),
+            flow: try json.member(ifAny: "until"))
     }
 }
 

@@ -141,14 +141,23 @@ public struct NavigationState: Sendable {
 /// A link that is opened later: a coordinator keeps it, for example until a sign-in, or it has arrived while an alert was
 /// shown.
 package struct PendingLink: Sendable, Equatable {
+    /// Its path, with its fragment.
     let path: String
     /// The id of the coordinator that keeps it; `nil` if it waits for the answer to an alert.
     let coordinator: Int?
+    /// The name of the coordinators for whose end it waits.
+    package var flow: String?
 
     package var waitsForAnswer: Bool { coordinator == nil }
 }
 
 extension NavigationState {
+    /// Whether the pending link waits for a flow that has not ended yet.
+    package var waitsForFlow: Bool {
+        guard let flow = pendingLink?.flow else { return false }
+        return coordinators.contains { $0.name == flow }
+    }
+
     public subscript(id: Int) -> LivingCoordinator? {
         coordinators.first { $0.id == id }
     }

@@ -132,6 +132,8 @@ extension Kiosk {
         }
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
+            // The next passenger's card is scanned: who pays is not interrupted.
+            if navigator.visible?.name == "payment" { return .declined }
             startOver(&navigator)
             if let code = link.string("lang").flatMap(Language.Code.init) {
                 navigator.shared[Language.self].code = code

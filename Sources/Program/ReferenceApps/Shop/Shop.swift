@@ -240,14 +240,14 @@ extension Shop {
         private func openCheckout(_ navigator: inout Navigator) -> LinkDecision {
             let isSignedIn = navigator.shared[Membership.self].isSignedIn
             // The sign-in or the checkout itself is open already: nothing is presented twice.
-            if navigator.isPresenting { return isSignedIn ? .taken : .pending }
+            if navigator.isPresenting { return isSignedIn ? .taken : .pending(until: SignInCoordinator.self) }
             guard !navigator.shared[Cart.self].items.isEmpty else {
                 navigator.alert(Alert("Your cart is empty"))
                 return .taken
             }
             guard isSignedIn else {
                 navigator.present(SignInCoordinator(), detent: .medium)
-                return .pending
+                return .pending(until: SignInCoordinator.self)
             }
             checkOut(&navigator)
             return .taken
@@ -272,7 +272,9 @@ extension Shop {
             let id: Int
             /// Where the link was found that led here.
             var ref: String?
-            static let example = Product(id: 42, ref: "mail")
+            /// The part of the page that the link names.
+            var part: String?
+            static let example = Product(id: 42, ref: "mail", part: "reviews")
         }
 
         struct NotFound: ScreenParameters {
@@ -326,7 +328,7 @@ extension Shop {
 
         func open(_ link: Link, _ navigator: inout Navigator) -> LinkDecision {
             if let id = link.integer("id") {
-                show(Product(id: id, ref: link.string("ref")), &navigator)
+                show(Product(id: id, ref: link.string("ref"), part: link.fragment), &navigator)
             } else {
                 navigator.popToRoot()
                 let path = NotFound(path: link.strings("path"))
