@@ -101,8 +101,9 @@ export interface PostOptions {
 
 interface EventBody { readonly type: string; readonly payload?: unknown; readonly screen?: string }
 type Received = NavigationState & { readonly token?: string; readonly pairing?: PairingCode };
-/** The session that each storage keeps. */
+/** The session that each storage keeps, and the writing that is under way there. */
 const holders = new WeakMap<SessionStorage, NavigationSession>();
+const savings = new WeakMap<SessionStorage, Promise<void>>();
 const isState = (body: unknown): boolean => typeof (body as Received | null)?.session?.version === "number";
 
 /** A session: its newest state, the events that are posted to it, and the stream of its changes. */
@@ -113,10 +114,9 @@ export class NavigationSession {
   ended?: EndReason;
   readonly #options: SessionOptions;
   #saved: SavedSession;
-  #saving: Promise<void> = Promise.resolve();
   #isUnsaved = false;
-  /** Another session has taken its place: what is still under way for it neither draws nor saves. */
-  #isReplaced = false;
+  /** Another session has taken its place: what is still under way for it ends, and neither draws nor saves. */
+  #replaced = new AbortController();
   #state?: NavigationState;
   #drawn?: NavigationState;
   #tag = "";
@@ -142,18 +142,19 @@ export class NavigationSession {
    * it, such as a code that is too old, this goes on with the session before it.
    */
   static async resume(options: SessionOptions): Promise<NavigationSession | undefined> {
-    const session = await NavigationSession.#kept(options), { opening } = session.#saved;
+    const kept = await NavigationSession.#kept(options), { opening } = kept.#saved;
     if (opening) {
-      try { return await session.#replace(opening); } catch (error) {
+      try { return await kept.#replace(opening, options); } catch (error) {
         if (!(error instanceof Problem)) throw error;
       }
     }
-    const { id, token, tap } = session.#saved;
+    const { id, token, tap } = kept.#saved, session = new NavigationSession(options);
     if (id === undefined || token === undefined) return undefined;
+    kept.#giveWay(session);
+    session.#saved = kept.#saved;
     if (tap !== undefined) session.interrupted = await session.#settle(Date.now() + 10_000, options.signal);
     await session.#read(options.signal);
     if (session.ended) return undefined;
-    if (options.storage) holders.set(options.storage, session);
     session.#settleOpen();
     return session;
   }
@@ -164,7 +165,7 @@ export class NavigationSession {
    */
   static async start(launch: Launch, options: SessionOptions): Promise<NavigationSession> {
     const { path = "v1/sessions", token } = options;
-    return (await NavigationSession.#kept(options)).#replace({ path, key: randomKey(), body: launch, token });
+    return (await NavigationSession.#kept(options)).#replace({ path, key: randomKey(), body: launch, token }, options);
   }
 
   /**
@@ -175,40 +176,49 @@ export class NavigationSession {
     code: string, options: SessionOptions, device: { label?: string; role?: string; client?: ClientInfo } = {},
   ): Promise<NavigationSession> {
     const opening = { path: "v1/pairings", key: randomKey(), body: { code, ...device } };
-    return (await NavigationSession.#kept(options)).#replace(opening);
+    return (await NavigationSession.#kept(options)).#replace(opening, options);
   }
 
-  /** What the storage has, with these options: also while another object holds it. */
+  /** The session that the storage has: the object that holds it, or what an earlier start of the app has left. */
   static async #kept(options: SessionOptions): Promise<NavigationSession> {
-    const session = new NavigationSession({ ...options, id: undefined, token: undefined });
-    const holder = options.storage && holders.get(options.storage);
-    if (holder) await holder.#saving;
-    session.#saved = await session.#load();
-    return session;
+    const { storage } = options, session = new NavigationSession({ ...options, id: undefined, token: undefined });
+    const holder = () => storage && holders.get(storage);
+    if (!holder()) session.#saved = await session.#load();
+    const kept = holder() ?? session;
+    if (storage) holders.set(storage, kept);
+    return kept;
   }
 
   /** Opens another session. This one stays, also for the object that holds it, until the other one is there. */
-  async #replace(opening: NonNullable<SavedSession["opening"]>): Promise<NavigationSession> {
-    const session = new NavigationSession(this.#options), { path, ...what } = opening;
-    const { storage, onWaiting, signal } = this.#options, holder = () => storage && holders.get(storage) || this;
+  async #replace(
+    opening: NonNullable<SavedSession["opening"]>, options: SessionOptions,
+  ): Promise<NavigationSession> {
+    const session = new NavigationSession({ ...options, id: undefined, token: undefined }), { path, ...what } = opening;
+    const { storage, onWaiting, signal } = options, holder = () => storage && holders.get(storage) || this;
     await holder().#save({ opening });
     try {
       const url = session.#url("", undefined, path);
       const answer = await request<Received>(url, { method: "POST", ...what, isAnswer: isState, onWaiting, signal });
-      const replaced = holder();
-      replaced.#isReplaced = true;
-      replaced.ended ??= "replaced";
-      replaced.#over.abort();
-      await replaced.#saving;
-      if (storage) holders.set(storage, session);
-      session.#isUnsaved = this.#isUnsaved;
+      holder().#giveWay(session);
       session.#saved = { id: answer.body.session.id }; // The token follows.
       await session.#accept(answer.body, tagOf(answer));
+      if (Number(answer.headers.get("Session-Version")) > answer.body.session.version) await session.#read(signal);
     } catch (error) {
-      if (error instanceof Problem) await holder().#save({ opening: undefined });
+      // Where there is no session, `resume` goes on with what was not decided.
+      const { id, opening: kept } = holder().#saved, isOver = !(error instanceof Undecided) || id !== undefined;
+      if (isOver && kept?.key === opening.key) await holder().#save({ opening: undefined });
       throw error;
     }
     return session;
+  }
+
+  #giveWay(next: NavigationSession): void {
+    const { storage } = next.#options;
+    if (storage) holders.set(storage, next);
+    next.#isUnsaved = this.#isUnsaved;
+    this.ended ??= "replaced";
+    this.#replaced.abort();
+    this.#over.abort();
   }
 
   get id(): string { return this.#saved.id ?? ""; }
@@ -354,6 +364,7 @@ export class NavigationSession {
       await this.#settled(answer);
       return { kind: "accepted", state: this.state, ...answer.body.pairing && { pairing: answer.body.pairing } };
     } catch (error) {
+      if (this.#replaced.signal.aborted) return { kind: "ended", reason: "replaced" };
       if (error instanceof Undecided) return { kind: "withdrawn", key, outcome: await this.#settle(Date.now() + 5000) };
       if (!(error instanceof Problem)) throw error;
       await this.#save({ tap: undefined });
@@ -438,7 +449,7 @@ export class NavigationSession {
   }
 
   #show(state: NavigationState): void {
-    if (this.#isReplaced) return;
+    if (this.#replaced.signal.aborted) return;
     this.#drawn = state;
     tell(this.#options.onState, state);
   }
@@ -453,12 +464,16 @@ export class NavigationSession {
 
   #save(change: Partial<SavedSession>): Promise<void> {
     this.#saved = { ...this.#saved, ...change };
-    return this.#saving = this.#saving.then(async () => {
-      if (this.#isReplaced) return;
+    const { storage } = this.#options;
+    if (!storage) return Promise.resolve();
+    const saving = (savings.get(storage) ?? Promise.resolve()).then(async () => {
+      if (this.#replaced.signal.aborted) return;
       const { id, opening } = this.#saved, isEmpty = id === undefined && opening === undefined;
-      await this.#options.storage?.save(isEmpty ? undefined : this.#saved);
+      await storage.save(isEmpty ? undefined : this.#saved);
       this.#isUnsaved = false;
     }).catch(error => this.#isRefused(error));
+    savings.set(storage, saving);
+    return saving;
   }
 
   /** The storage refuses: the session goes on without it. */
@@ -478,8 +493,11 @@ export class NavigationSession {
     method: string, suffix: string, { query, ...more }: RequestOptions & { query?: string },
   ): Promise<Answer<Body>> {
     const { token } = this, { onWaiting } = this.#options, key = more.key ?? randomKey();
+    const stop = stopper(2e6, more.signal), { signal } = stop; // As long as it takes.
+    this.#replaced.signal.addEventListener("abort", stop.abort);
+    if (this.#replaced.signal.aborted) stop.abort();
     try {
-      return await request<Body>(this.#url(suffix, query), { method, token, key, onWaiting, ...more });
+      return await request<Body>(this.#url(suffix, query), { method, token, key, onWaiting, ...more, signal });
     } catch (error) {
       const isRefused = error instanceof Problem && error.status === 401, { tap } = this.#saved;
       const isOfTap = tap === undefined || key === tap || suffix === `/outcomes/${tap}`;
@@ -490,6 +508,9 @@ export class NavigationSession {
       const isUnclear = isRefused && !isOfTap && this.#saved.tap !== undefined;
       if (error instanceof Problem && !isUnclear) this.#end(endOf(error), error);
       throw error;
+    } finally {
+      stop.clear();
+      this.#replaced.signal.removeEventListener("abort", stop.abort);
     }
   }
 

@@ -375,6 +375,44 @@ describe("the library", { concurrency: 8 }, () => {
     assert.deepEqual(JSON.parse(readFileSync(path, "utf8")), { id: next.id, token: next.token });
   });
 
+  it("of several starts at once, one session is left, with a storage that is slow", async () => {
+    const saved = [], ends = [], slow = value => sleep(5).then(() => value);
+    const storage = { load: () => slow(saved.at(-1)), save: value => slow().then(() => { saved.push(value); }) };
+    const start = () => NavigationSession.start({ app: "numbers" }, { server: server.url, storage });
+    const sessions = await Promise.all([start(), start(), start()]);
+    const [live] = sessions.filter(session => session.ended !== "replaced");
+    for (const session of sessions) ends.push((await session.post({ type: "push", payload: 5 })).kind);
+    assert.deepEqual(ends.sort(), ["accepted", "ended", "ended"]);
+    assert.equal(saved.at(-1).id, live.id);
+    const again = await NavigationSession.resume({ server: server.url, storage });
+    assert.deepEqual([again.id, live.ended], [live.id, "replaced"]);
+  });
+
+  for (const way of ["given up", "a wrong address"]) it(`${way}: what opens another session leaves the one that is open`, async t => {
+    const path = join(directory, `${way}.json`), storage = new FileStorage(path), stop = new AbortController();
+    const between = await gateway(server.url, () => "nothing");
+    t.after(between.stop);
+    const { session } = await open("numbers", { storage }), kept = readFileSync(path, "utf8");
+    const isWrong = way === "a wrong address", address = isWrong ? "localhost" : between.url;
+    const opening = NavigationSession.start({ app: "numbers" }, { server: address, storage, signal: stop.signal });
+    if (!isWrong) until(() => between.requests.length > 0).then(() => stop.abort());
+    await assert.rejects(opening, { name: isWrong ? "TypeError" : "Undecided" });
+    assert.equal(readFileSync(path, "utf8"), kept);
+    assert.equal((await session.post({ type: "push", payload: 5 })).kind, "accepted");
+  });
+
+  it("a tap that waits for a connection is over when another session is opened", async t => {
+    const between = await gateway(server.url), waits = [], storage = { load: () => undefined, save() {} };
+    t.after(between.stop);
+    const { session } = await open("numbers", { server: between.url, storage, onWaiting: waiting => waits.push(waiting) });
+    between.cut();
+    const posting = session.post({ type: "push", payload: 5 }, { deadline: Infinity });
+    await until(() => waits.length > 0);
+    await open("numbers", { storage });
+    assert.deepEqual(await posting, { kind: "ended", reason: "replaced" });
+    assert.equal(waits.at(-1), undefined);
+  });
+
   for (const isOpen of [true, false]) it(`what was cut off while it opened a session, and is refused later, leaves the one before (${isOpen})`, async () => {
     const path = join(directory, `cut-off-${isOpen}.json`), options = { server: server.url, storage: new FileStorage(path) };
     const kept = isOpen ? (await open("numbers", options)).session : undefined;

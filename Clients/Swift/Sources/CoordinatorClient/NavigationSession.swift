@@ -187,7 +187,9 @@ public actor NavigationSession {
             accept(next, tag: answer.headers["etag"])
             return next
         } catch {
-            if case .refused = error, saved.opening?.key == opening.key {
+            // Where there is no session, `resume` goes on with what was not answered.
+            let isKept = if case .refused = error { false } else { saved.id == nil }
+            if !isKept, saved.opening?.key == opening.key {
                 saved.opening = nil
                 keep()
             }

@@ -113,6 +113,20 @@ import FoundationNetworking
         #expect(await session.post(NavigationEvent("push", 5)).isDone)
     }
 
+    @Test func `what opens another session and gets no answer leaves the one that is open`() async throws {
+        let storage = MemoryStorage()
+        let session = try LossTests.session(storage)
+        try await session.open(app: "shop", within: .seconds(3600))
+        let kept = storage.text
+        Network.isThere = false
+
+        await #expect(throws: SessionError.self) { try await session.open(app: "numbers", within: .milliseconds(100)) }
+
+        #expect(storage.text == kept)
+        Network.isThere = true
+        #expect(await session.post(.selectTab("cart")).isDone)
+    }
+
     @Test func `a start has a deadline, and an address that is none is refused at once`() async throws {
         let session = try LossTests.session()
         Network.isThere = false

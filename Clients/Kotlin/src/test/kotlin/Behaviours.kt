@@ -30,6 +30,7 @@ import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.cancelChildren
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.delay
@@ -165,6 +166,12 @@ private suspend fun replacesWhenOpen(network: Network): Unit = coroutineScope {
     check((wrong as? Opening.Refused)?.problem?.kind == "unknown-code") { "it is $wrong" }
     check(storage.load() == kept) { "the storage has changed" }
     check(session.post(PRODUCT) is Outcome.Done) { "the session is gone" }
+    network.swallow()
+    val cancelled = launch { client.open("shop") }
+    until("what opens the next one") { network.openings() >= 2 }
+    cancelled.cancelAndJoin()
+    network.hear()
+    check(storage.load() == kept) { "the storage has changed" }
     val next = opened(client.open("shop"))
     check(session.post(PRODUCT) == Outcome.Over("replaced") && session.follow() == Outcome.Over("replaced"))
     check(opened(client.resume()).id == next.id)
@@ -255,6 +262,9 @@ private class Network(private val server: URI) {
 
     /** How many streams were asked for. */
     fun streams(): Int = sent.count { "/updates" in it.substringBefore('\n') }
+
+    /** How many sessions were to be opened. */
+    fun openings(): Int = sent.count { it.startsWith("POST /v1/sessions?") }
 
     /** How many events were sent. */
     fun taps(): Int = sent.count { it.startsWith("POST") && "/events" in it.substringBefore('\n') }

@@ -3,6 +3,7 @@ package coordinator.client
 import java.net.URI
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.flow.StateFlow
 import kotlinx.coroutines.flow.asStateFlow
@@ -114,7 +115,12 @@ public class NavigationClient(
     private suspend fun begin(path: String, body: JsonObject): Opening = withContext(Dispatchers.IO) {
         val request = OpenRequest(newKey(), path, body.toString())
         storage.begin(request)
-        opened(request)
+        try {
+            opened(request)
+        } catch (cancellation: CancellationException) {
+            storage.leave(request)
+            throw cancellation
+        }
     }
 
     private suspend fun opened(request: OpenRequest): Opening {
@@ -123,7 +129,7 @@ public class NavigationClient(
         val state = (answer as? Answer.Done)?.json
         val id = state?.child("session")?.text("id")
         if (state == null || id == null) {
-            if (answer !is Answer.Refused) return Opening.Unreachable
+            if (answer !is Answer.Refused) return Opening.Unreachable.also { storage.leave(request) }
             storage.giveUp(request)
             return Opening.Refused(answer.problem)
         }

@@ -94,7 +94,7 @@ public class NavigationSession internal constructor(
                     val fields = version?.let { mapOf("If-Match" to "\"$it\"") }.orEmpty()
                     val left = deadline - tapped.elapsedNow()
                     val answer = transport.send(
-                        "POST", request.path + query, saved.token, request, "session", left, wait, fields)
+                        "POST", request.path + query, saved.token, request, "session", left, wait, fields) { over != null }
                     outcome(answer, key)
                 }
             }

@@ -62,7 +62,10 @@ public sealed interface Opening {
     /** There is no such app or link, or the code is wrong. */
     public data class Refused(val problem: Problem) : Opening
 
-    /** No answer before the deadline. [NavigationClient.resume] goes on with the same request. */
+    /**
+     * No answer before the deadline. The session before goes on; if there is none, [NavigationClient.resume] goes on with
+     * the same request.
+     */
     public data object Unreachable : Opening
 }
 

@@ -81,6 +81,9 @@ internal class SharedStorage(private val storage: SessionStorage) {
         if (load().opening == opening) save(load().copy(opening = null))
     }
 
+    /** Given up without an answer: the session before goes on; if there is none, this is what goes on. */
+    fun leave(opening: OpenRequest): Unit = synchronized(this) { if (load().session != null) giveUp(opening) }
+
     /** Takes the storage away from the session that has it. */
     fun lease(): Lease = synchronized(this) { Lease().also { latest = it } }
 

@@ -65,11 +65,12 @@ internal class Transport(server: URI) {
      * Repeats a request, always with its key, until an answer of the server says what has happened, or the deadline has
      * passed. What is carried out is answered with an object that has the [member]. With [wait] the server may take so
      * many seconds longer. An attempt may take five seconds, the next one ten, then twenty: a connection that has died says
-     * nothing, and the next attempt may find one that lives.
+     * nothing, and the next attempt may find one that lives. It is not repeated when the session [isOver].
      */
     suspend fun send(
         method: String, path: String, token: String?, request: OpenRequest? = null, member: String? = null,
         deadline: Duration = 30.seconds, wait: Int = 0, fields: Map<String, String> = emptyMap(),
+        isOver: () -> Boolean = { false },
     ): Answer {
         val builder = builder(path, token).method(
             method, request?.let { BodyPublishers.ofString(it.body) } ?: BodyPublishers.noBody())
@@ -95,7 +96,7 @@ internal class Transport(server: URI) {
             failures++
             val rest = limit - begun.elapsedNow()
             if (rest > Duration.ZERO) pause(problem, minOf(wanted, rest))
-            if (wanted >= rest) return Answer.Open(last)
+            if (wanted >= rest || isOver()) return Answer.Open(last)
         }
     }
 
