@@ -22,7 +22,7 @@ enum RequestTarget: FuzzTarget {
         if let target = HTTPTarget(text) { check(target) }
         for app in Fuzz.apps {
             if let link = try? app.link(text) {
-                promise("a link's path leads to the same link", (try? app.link(link.path)) == link)
+                promise("a link's own text leads to the same link", (try? app.link(link.text)) == link)
             }
             for pattern in app.links {
                 guard let params = pattern.match(text) else { continue }
