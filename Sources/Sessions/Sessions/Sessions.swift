@@ -44,7 +44,7 @@ public enum SessionError: Error, Equatable, Sendable {
     /// The store may or may not have committed the change.
     case unknownOutcome(reason: String)
     /// This version of the app cannot restore the saved state.
-    case incompatible(reason: String)
+    case incompatible
     /// A newer build saved the state, or one with another app: only that build may change it.
     case newerApp(reason: String)
     /// The state has no screen of that key, or the screen has no content.

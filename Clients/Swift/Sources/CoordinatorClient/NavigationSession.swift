@@ -642,8 +642,8 @@ public actor NavigationSession {
     /// `unreachable` when the deadline has passed or the task is cancelled, and `ended(.replaced)` if another session has
     /// taken the place of the one that it was for.
     ///
-    /// An attempt may take five seconds, the next one ten, then twenty: a connection that has died says
-    /// nothing, and the next attempt may find one that lives.
+    /// An attempt may take five seconds, the next one ten, then twenty: a connection that has died says nothing, and the
+    /// next attempt may find one that lives.
     private func exchange<T: Decodable & Sendable>(
         _ call: Call, as type: T.Type, until deadline: Deadline
     ) async throws(SessionError) -> (T, Answer) {

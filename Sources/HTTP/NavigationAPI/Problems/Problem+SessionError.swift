@@ -141,10 +141,10 @@ extension Problem {
                 It is unknown whether the request was carried out: read the session, or repeat the request with the \
                 same Idempotency-Key.
                 """, retryAfter: 1, details: ["cause": reason])
-        case .incompatible(let reason):
+        case .incompatible:
             self.init(
                 409, "session-incompatible", "The session is of another version of its app",
-                "Create another session.", details: ["cause": reason])
+                "Create another session.")
         case .unknownScreen:
             self.init(
                 404, "unknown-screen", "No such content", "The state has no screen of that key with “hasContent”.")

@@ -192,12 +192,12 @@ extension RestoreError {
     fileprivate var refusal: SessionError {
         switch self {
         case .newer, .sameVersion: .newerApp(reason: explanation)
-        case .damaged, .nothingLeft: .incompatible(reason: explanation)
+        case .damaged, .nothingLeft: .incompatible
         }
     }
 
     /// For the operator and the author. It contains nothing that a user has typed.
-    var explanation: String {
+    fileprivate var explanation: String {
         switch self {
         case .damaged(let error): error.explanation(of: "its state")
         case .newer(let version): "version \(version) of the app has saved it"

@@ -46,9 +46,7 @@ extension AuthorizedSession {
             throw .unknownVersion
         }
         let restoration: Restoration
-        do { restoration = try live.app.restore(content.state) } catch {
-            throw .incompatible(reason: error.explanation)
-        }
+        do { restoration = try live.app.restore(content.state) } catch { throw .incompatible }
         let navigation =
             toContinue && restoration.needsTransition
             ? try await host.settled(restoration, record, at: host.now(), of: live.app).state : restoration.state

@@ -313,6 +313,28 @@ private struct BookshelfCoordinator: Coordinator {
         try await new.tap("Book 3")
     }
 
+    @Test func `an event that render draws and nobody declares is named as that`() async throws {
+        struct Hall: Coordinator {
+            static let name = "hall"
+            enum Event: NavigationEvent, CaseIterable { case enter }
+            func start(_ navigator: inout Navigator) { navigator.push(Screen("hall", events: [Event.enter])) }
+            func handle(_ event: Event, _ navigator: inout Navigator) {}
+        }
+        struct Misspelt: Coordinator {
+            static let name = "hall"
+            enum Event: NavigationEvent, CaseIterable { case enter }
+            func start(_ navigator: inout Navigator) {}
+            func handle(_ event: Event, _ navigator: inout Navigator) {}
+            func render(_ screen: inout Screen, in context: NavigationContext) { screen.events = ["entre"] }
+        }
+        let old = try await CoordinatorTester(App("hall", root: { Hall() }))
+
+        let new = try await CoordinatorTester(App("hall", version: 2, root: { Misspelt() }), restoring: old.saved)
+
+        let words = "event “entre” of screen “hall”, which `render` draws, and the coordinator does not declare"
+        #expect(new.losses.map(\.description) == [words])
+    }
+
     @Test func `random walks and maps press buttons and rows with what they carry`() async throws {
         struct Doors: Coordinator {
             enum Event: NavigationEvent {

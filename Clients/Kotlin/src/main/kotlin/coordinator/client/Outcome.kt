@@ -1,6 +1,5 @@
 package coordinator.client
 
-import java.net.http.HttpHeaders
 import kotlinx.serialization.json.JsonObject
 
 /** What became of a request that the user made. `when` over it is complete. */
@@ -91,18 +90,17 @@ public data class Problem(
     internal companion object {
         private const val PREFIX = "urn:coordinatord:problem:"
 
-        /** Null if the error is not the server's own. */
-        fun of(status: Int, json: JsonObject?, headers: HttpHeaders): Problem? {
+        /** Null if the error is not the server's own. The first of the [languages] is that of the detail. */
+        fun of(status: Int, json: JsonObject?, retryAfter: Long?, languages: String?): Problem? {
             val type = json?.text("type")?.takeIf { it.startsWith(PREFIX) } ?: return null
-            // The first language is that of the detail.
-            val isTranslated = !headers.firstValue("Content-Language").orElse("en").startsWith("en")
+            val isTranslated = languages?.startsWith("en") == false
             val (title, detail) = json.text("title").orEmpty() to json.text("detail").orEmpty()
             val faults = json.children("errors").map {
                 Fault(it.text("pointer").orEmpty(), it.text("code").orEmpty(), it.text("detail").orEmpty())
             }
             return Problem(
                 type.removePrefix(PREFIX), status, title, detail, json.text("requestId"), faults,
-                headers.firstValue("Retry-After").orElse("").toLongOrNull(), json, if (isTranslated) detail else title)
+                retryAfter, json, if (isTranslated) detail else title)
         }
     }
 }

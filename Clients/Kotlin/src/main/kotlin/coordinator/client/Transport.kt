@@ -141,7 +141,7 @@ internal class Transport(server: URI) {
             status == 204 || status == 304 -> Answer.Done(status, null, response.headers())
             status in 200..299 ->
                 json?.takeIf { member == null || member in it }?.let { Answer.Done(status, it, response.headers()) }
-            else -> Problem.of(status, json, response.headers())?.let(Answer::Refused)
+            else -> problem(status, json, response.headers())?.let(Answer::Refused)
         }
     }
 
@@ -164,7 +164,7 @@ internal class Transport(server: URI) {
                 val line = withTimeoutOrNull(45.seconds) { lines.receiveCatching().getOrNull() } ?: break
                 if (status == 200) onLine(line) else body.appendLine(line)
             }
-            return headers?.takeIf { status != 200 }?.let { Problem.of(status, parse(body.toString()), it) }
+            return headers?.takeIf { status != 200 }?.let { problem(status, parse(body.toString()), it) }
         } finally {
             future.cancel(true)
         }
@@ -181,6 +181,10 @@ internal class Transport(server: URI) {
 /** Half a second, twice as long after each failure, up to 15 s; with a random part, so that clients spread. */
 internal fun backOff(failures: Int): Duration =
     (500L shl failures.coerceAtMost(5)).coerceAtMost(15_000).milliseconds * Random.nextDouble(0.5, 1.0)
+
+private fun problem(status: Int, json: JsonObject?, headers: HttpHeaders) = Problem.of(
+    status, json, headers.firstValue("Retry-After").getOrNull()?.toLongOrNull(),
+    headers.firstValue("Content-Language").getOrNull())
 
 /** Null if the text is no object. */
 internal fun parse(text: String): JsonObject? = runCatching { Json.parseToJsonElement(text) as JsonObject }.getOrNull()
